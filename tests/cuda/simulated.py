@@ -1,15 +1,16 @@
 """A device whose kernels run on the host as they are written: the LLVM IR of each, compiled for this machine.
 
-`PULLBACK_CUDA=simulate pytest tests/cuda` runs the tests on it. Every thread of a block is a thread of the host where a
-kernel has barriers, so that sums, tiles and shuffles are computed by the text that a GPU is given, and not by NumPy as
-on the emulated device. Small arrays only: a block takes milliseconds.
+`PULLBACK_CUDA=simulate pytest tests/cuda` runs the tests on it. Every thread of a block has a stack of its own where a
+kernel has barriers, and lets the next one go on when it reaches one: so sums, tiles and shuffles are computed by the
+text that a GPU is given, and not by NumPy as on the emulated device. Small arrays only: a block takes a millisecond.
 """
 
 from __future__ import annotations
 
 import ctypes
+import mmap
 import re
-import threading
+import struct
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -18,30 +19,144 @@ from pullback.kernels.cuda.emulated import Emulated
 
 PARAMS = "i32 %sim_t, i32 %sim_x, i32 %sim_y, i32 %sim_z, i32 %sim_gx, i32 %sim_n, ptr %sim"
 REGISTERS = {"tid.x": "t", "ctaid.x": "x", "ctaid.y": "y", "ctaid.z": "z", "nctaid.x": "gx", "ntid.x": "n"}
-STATE = 64
-"""Bytes of a barrier: the state has the block's, then one for each warp, then 64 bytes for each thread."""
-HELPERS = """
-declare i32 @pthread_barrier_wait(ptr)
-define void @sim_block(ptr %sim) {
-  %r = call i32 @pthread_barrier_wait(ptr %sim)
-  ret void
-}
-define void @sim_warp(ptr %sim, i32 %t) {
-  %w = lshr i32 %t, 5
-  %w1 = add i32 %w, 1
-  %o = mul i32 %w1, 64
-  %p = getelementptr i8, ptr %sim, i32 %o
-  %r = call i32 @pthread_barrier_wait(ptr %p)
-  ret void
-}
-define ptr @sim_slot(ptr %sim, i32 %t, i32 %k) {
+CONTEXT, STACK = 5120, 1 << 17
+"""Bytes of a context of a thread (those of glibc, on any machine) and of its stack."""
+MAIN, CONTEXTS = 64, 64 + CONTEXT
+"""Where the context of whoever launched lies in the state, and where those of the threads begin; before them what the
+block is told (arguments, place, sizes), after them 64 bytes for each thread, and a byte for each that is done."""
+HELPERS = f"""
+declare i32 @getcontext(ptr)
+declare void @makecontext(ptr, ptr, i32, ...)
+declare i32 @swapcontext(ptr, ptr)
+declare i32 @setcontext(ptr)
+define ptr @sim_context(ptr %sim, i32 %t) {{
+  %a = mul i32 %t, {CONTEXT}
+  %b = add i32 %a, {CONTEXTS}
+  %p = getelementptr i8, ptr %sim, i32 %b
+  ret ptr %p
+}}
+define i32 @sim_count(ptr %sim) {{
+  %p = getelementptr i8, ptr %sim, i32 8
+  %n = load i32, ptr %p
+  ret i32 %n
+}}
+define ptr @sim_slot(ptr %sim, i32 %t, i32 %k) {{
+  %n = call i32 @sim_count(ptr %sim)
+  %s = call ptr @sim_context(ptr %sim, i32 %n)
   %a = mul i32 %t, 64
   %b = mul i32 %k, 4
   %c = add i32 %a, %b
-  %d = add i32 %c, 4096
-  %p = getelementptr i8, ptr %sim, i32 %d
+  %p = getelementptr i8, ptr %s, i32 %c
   ret ptr %p
-}
+}}
+define ptr @sim_done(ptr %sim, i32 %t) {{
+  %n = call i32 @sim_count(ptr %sim)
+  %s = call ptr @sim_slot(ptr %sim, i32 %n, i32 0)
+  %p = getelementptr i8, ptr %s, i32 %t
+  ret ptr %p
+}}
+define i32 @sim_next(ptr %sim, i32 %t, i32 %first, i32 %end) {{
+entry:
+  br label %search
+search:
+  %k = phi i32 [ %t, %entry ], [ %at, %search ]
+  %up = add i32 %k, 1
+  %over = icmp eq i32 %up, %end
+  %at = select i1 %over, i32 %first, i32 %up
+  %p = call ptr @sim_done(ptr %sim, i32 %at)
+  %d = load volatile i8, ptr %p
+  %busy = icmp eq i8 %d, 0
+  %round = icmp eq i32 %at, %t
+  %stop = or i1 %busy, %round
+  br i1 %stop, label %found, label %search
+found:
+  ret i32 %at
+}}
+define void @sim_yield(ptr %sim, i32 %t, i32 %first, i32 %end) {{
+entry:
+  %k = call i32 @sim_next(ptr %sim, i32 %t, i32 %first, i32 %end)
+  %alone = icmp eq i32 %k, %t
+  br i1 %alone, label %back, label %other
+other:
+  %mine = call ptr @sim_context(ptr %sim, i32 %t)
+  %theirs = call ptr @sim_context(ptr %sim, i32 %k)
+  %r = call i32 @swapcontext(ptr %mine, ptr %theirs)
+  br label %back
+back:
+  ret void
+}}
+define void @sim_block(ptr %sim, i32 %t) {{
+  %n = call i32 @sim_count(ptr %sim)
+  call void @sim_yield(ptr %sim, i32 %t, i32 0, i32 %n)
+  ret void
+}}
+define void @sim_warp(ptr %sim, i32 %t) {{
+  %first = and i32 %t, -32
+  %end = add i32 %first, 32
+  call void @sim_yield(ptr %sim, i32 %t, i32 %first, i32 %end)
+  ret void
+}}
+define void @sim_thread(i32 %low, i32 %high, i32 %t) {{
+entry:
+  %a = zext i32 %low to i64
+  %b = zext i32 %high to i64
+  %c = shl i64 %b, 32
+  %d = or i64 %a, %c
+  %sim = inttoptr i64 %d to ptr
+  %args = load ptr, ptr %sim
+  %n = call i32 @sim_count(ptr %sim)
+  %px = getelementptr i8, ptr %sim, i32 12
+  %x = load i32, ptr %px
+  %py = getelementptr i8, ptr %sim, i32 16
+  %y = load i32, ptr %py
+  %pz = getelementptr i8, ptr %sim, i32 20
+  %z = load i32, ptr %pz
+  %pg = getelementptr i8, ptr %sim, i32 24
+  %gx = load i32, ptr %pg
+  call void @sim_run(ptr %args, i32 %t, i32 %x, i32 %y, i32 %z, i32 %gx, i32 %n, ptr %sim)
+  %mine = call ptr @sim_done(ptr %sim, i32 %t)
+  store volatile i8 1, ptr %mine
+  %k = call i32 @sim_next(ptr %sim, i32 %t, i32 0, i32 %n)
+  %last = icmp eq i32 %k, %t
+  %main = getelementptr i8, ptr %sim, i32 {MAIN}
+  %theirs = call ptr @sim_context(ptr %sim, i32 %k)
+  %to = select i1 %last, ptr %main, ptr %theirs
+  %r = call i32 @setcontext(ptr %to)
+  unreachable
+}}
+define void @sim_start(ptr %sim, ptr %stacks) {{
+entry:
+  %n = call i32 @sim_count(ptr %sim)
+  %whole = ptrtoint ptr %sim to i64
+  %low = trunc i64 %whole to i32
+  %up = lshr i64 %whole, 32
+  %high = trunc i64 %up to i32
+  br label %make
+make:
+  %t = phi i32 [ 0, %entry ], [ %next, %make ]
+  %done = call ptr @sim_done(ptr %sim, i32 %t)
+  store volatile i8 0, ptr %done
+  %context = call ptr @sim_context(ptr %sim, i32 %t)
+  %g = call i32 @getcontext(ptr %context)
+  %wide = zext i32 %t to i64
+  %from = mul i64 %wide, {STACK}
+  %stack = getelementptr i8, ptr %stacks, i64 %from
+  %psp = getelementptr i8, ptr %context, i32 16
+  store ptr %stack, ptr %psp
+  %psize = getelementptr i8, ptr %context, i32 32
+  store i64 {STACK}, ptr %psize
+  call void (ptr, ptr, i32, ...) @makecontext(ptr %context, ptr @sim_thread, i32 3, i32 %low, i32 %high, i32 %t)
+  %next = add i32 %t, 1
+  %all = icmp eq i32 %next, %n
+  br i1 %all, label %go, label %make
+go:
+  %main = getelementptr i8, ptr %sim, i32 {MAIN}
+  %first = call ptr @sim_context(ptr %sim, i32 0)
+  %r = call i32 @swapcontext(ptr %main, ptr %first)
+  ret void
+}}
+"""
+SHUFFLES = """
 define i32 @sim_shuffle(ptr %sim, i32 %t, i32 %value, i32 %other) {
   %mine = call ptr @sim_slot(ptr %sim, i32 %t, i32 0)
   store volatile i32 %value, ptr %mine
@@ -157,13 +272,15 @@ def translated(text: str) -> tuple[str, bool]:
     """The IR of a kernel for this machine, and whether its threads wait for each other."""
     text = re.sub(r" addrspace\([13]\)", "", text)
     waits = re.search(r"call .*(barrier\.cta|shfl\.sync|nvvm\.mma)", text) is not None
-    helpers = HELPERS if waits else ""
+    helpers = HELPERS + SHUFFLES if waits else ""
     for register, short in REGISTERS.items():
         text = re.sub(rf"declare i32 @llvm\.nvvm\.read\.ptx\.sreg\.{re.escape(register)}\(\)\n", "", text)
         text = text.replace(f"call i32 @llvm.nvvm.read.ptx.sreg.{register}()", f"add i32 %sim_{short}, 0")
     text = re.sub(r"llvm\.nvvm\.(sin|cos)\.approx\.f\b", r"llvm.\1.f32", text)
     text = re.sub(r"declare void @llvm\.nvvm\.barrier.*\n", "", text)
-    text = text.replace("call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)", "call void @sim_block(ptr %sim)")
+    text = text.replace(
+        "call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)", "call void @sim_block(ptr %sim, i32 %sim_t)"
+    )
     text = re.sub(r"declare \w+ @llvm\.nvvm\.shfl.*\n", "", text)
     for name, function in (("i32", "sim_shuffle"), ("float", "sim_shuffle_float")):
         suffix = "i32" if name == "i32" else "f32"
@@ -208,6 +325,8 @@ class Simulated(Emulated):
         for device in self.devices:  # what tensor cores take from shared memory in 9.0 is not simulated
             device.attributes["major"] = 8
         self.engines: list[Any] = []
+        self.stacks: list[mmap.mmap] = []
+        """Stacks of the threads of a block, those that nobody uses now."""
 
     def program(self, index: int, name: str, text: str) -> Any:
         """A kernel, instead of launch.program."""
@@ -217,7 +336,8 @@ class Simulated(Emulated):
         llvm.initialize_native_asmprinter()
         body, waits = translated(text)
         libc = ctypes.CDLL(None)
-        llvm.add_symbol("pthread_barrier_wait", ctypes.cast(libc.pthread_barrier_wait, ctypes.c_void_p).value)
+        for name in ("getcontext", "makecontext", "swapcontext", "setcontext"):
+            llvm.add_symbol(name, ctypes.cast(getattr(libc, name), ctypes.c_void_p).value)
         module = llvm.parse_assembly(body)
         module.verify()
         features = llvm.get_host_cpu_features().flatten()  # without them halves are converted by a library
@@ -226,16 +346,17 @@ class Simulated(Emulated):
         engine = llvm.create_mcjit_compiler(module, machine)
         engine.finalize_object()
         self.engines.append(engine)
-        run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[ctypes.c_int32] * 6, ctypes.c_void_p)(
-            engine.get_function_address("sim_run")
-        )
-        return run, waits, libc
+        if waits:
+            start = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+            return start(engine.get_function_address("sim_start")), True
+        run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *[ctypes.c_int32] * 6, ctypes.c_void_p)
+        return run(engine.get_function_address("sim_run")), False
 
     def launch(
         self, index: int, function: Any, grid: Any, threads: int, stream: int, arguments: bytes, shared: int = 0
     ) -> None:
         """Run all threads of all blocks."""
-        run, waits, libc = function
+        run, waits = function
         packed = ctypes.create_string_buffer(arguments, len(arguments))
         places = [(x, y, z) for z in range(grid[2]) for y in range(grid[1]) for x in range(grid[0])]
         if not waits:
@@ -243,23 +364,12 @@ class Simulated(Emulated):
                 for t in range(threads):
                     run(packed, t, x, y, z, grid[0], threads, None)
             return
-        state = ctypes.create_string_buffer(4096 + threads * 64 + 64)
-        base = -(-ctypes.addressof(state) // 64) * 64
-        for k in range(1 + threads // 32):
-            libc.pthread_barrier_init(ctypes.c_void_p(base + STATE * k), None, 32 if k else threads)
-        wait = libc.pthread_barrier_wait
-
-        def work(t: int) -> None:
-            for x, y, z in places:
-                run(packed, t, x, y, z, grid[0], threads, base)
-                wait(ctypes.c_void_p(base))
-
-        before = threading.stack_size(1 << 20)
-        try:
-            workers = [threading.Thread(target=work, args=(t,)) for t in range(threads)]
-            for worker in workers:
-                worker.start()
-            for worker in workers:
-                worker.join()
-        finally:
-            threading.stack_size(before)
+        state = bytearray(CONTEXTS + threads * (CONTEXT + 64 + 1) + 64)
+        base = ctypes.addressof(ctypes.c_char.from_buffer(state))
+        skip = -base % 64
+        stacks = self.stacks.pop() if self.stacks else mmap.mmap(-1, 1024 * STACK)
+        for x, y, z in places:
+            told = struct.pack("<QIIIII", ctypes.addressof(packed), threads, x, y, z, grid[0])
+            state[skip : skip + len(told)] = told
+            run(base + skip, ctypes.addressof(ctypes.c_char.from_buffer(stacks)))
+        self.stacks.append(stacks)
