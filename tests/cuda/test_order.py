@@ -170,3 +170,48 @@ def test_the_kernels_become_ptx() -> None:
         texts += [sorts.tile_text(element, True), *[kernels.text_of("max", element, rows) for rows in (True, False)]]
     for text in texts:
         assert ".visible .entry" in room("cuda.ptx").compiled(text, (7, 0))
+
+
+# ------------------------------------------------------------------ all elements, and counting
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16", "int64", "int16", "uint8", "bool"])
+def test_extrema_of_all_elements_and_questions_about_them(dtype: str) -> None:
+    kind = getattr(torch, dtype)
+    x = (torch.arange(-30, 30).reshape(3, 4, 5) % 7).to(kind)
+    moving = kind.is_floating_point
+    agree(lambda t: t.max(), x, grad=moving)
+    agree(lambda t: t.min(), x.transpose(0, 2), grad=moving)
+    for made in (x, x[:, ::2], torch.zeros(3, 4).to(kind), torch.ones(()).to(kind)):
+        agree(lambda t: (t.any(), t.all(), t.any(0) if t.ndim else t.any(), t.all(-1, True)), made, grad=False)
+    if moving:
+        y = x.clone()
+        y[0, 1, 2] = float("nan")
+        agree(lambda t: (t.max(), t.min(), t.any(), t.all(), t.isnan().any(2)), y, grad=False)
+
+
+def test_nothing_is_read_of_questions_about_elements() -> None:
+    x = torch.randn(40, 3, device="cuda")
+    (x > 0).any(), x.max(), x.isfinite().all(1)
+    torch.cuda.reset_fallbacks()
+    assert (x > 0).any(0).device == x.device and torch.cuda.fallbacks() == {}
+
+
+def test_numbers_are_counted_and_their_weights_summed() -> None:
+    x = torch.tensor([3, 1, 4, 1, 5, 9, 2, 6, 5, 3])
+    w = torch.linspace(0.5, 2, 10)
+    agree(lambda t: torch.bincount(t), x, grad=False)
+    agree(lambda t: torch.bincount(t, minlength=20), x.to(torch.uint8), grad=False)
+    agree(lambda t, u: (torch.bincount(t, u), torch.bincount(t, u.double(), 12)), x.int(), w, grad=False)
+    with pytest.raises(RuntimeError, match="1-d non-negative integral inputs"):
+        torch.bincount(torch.tensor([1, -1], device="cuda"))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_elements_are_counted_in_bins(dtype: torch.dtype) -> None:
+    x = torch.cat([torch.linspace(-3, 3, 50), torch.tensor([float("nan"), 7.0, 2.0, 2.0, 1.0])]).to(dtype)
+    agree(lambda t: torch.histc(t, 10, -2, 2), x, grad=False)
+    agree(lambda t: (torch.histc(t, 7), torch.histc(t[:1], 4)), x[:50].reshape(5, 10).t(), grad=False)
+    agree(lambda t: torch.histc(t[0], 4), x[:50].reshape(5, 10), grad=False)
+    with pytest.raises(RuntimeError, match="is not finite"):
+        torch.histc(x.cuda(), 4)

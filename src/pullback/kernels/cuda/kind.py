@@ -41,7 +41,7 @@ from pullback.kernels.cuda.images import pools  # noqa: F401
 from pullback.kernels.cuda.making import read
 from pullback.kernels.cuda.memory import pool_of
 from pullback.kernels.cuda.native import BACKWARD, NATIVE, copied
-from pullback.kernels.cuda.order import extrema, scans, sorts  # noqa: F401
+from pullback.kernels.cuda.order import counting, extrema, scans, sorts  # noqa: F401
 from pullback.kernels.cuda.pinned import pinned
 from pullback.kernels.cuda.pointwise import pointwise
 from pullback.kernels.jit.pointwise.fused import Kernels
