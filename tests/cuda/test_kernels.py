@@ -40,12 +40,22 @@ def kernels() -> dict[str, str]:
         "max_columns": room("cuda.reductions").text_of("max", "double", 1, 2, True),
         "layer_norm": room("cuda.rows").text_of("layer_norm", "float", 32, 4, 4, "wb"),
         "embedding": room("cuda.index").text_of("read", room("cuda.index").WIDE, 2, "l"),
+        "sort_tile": room("cuda.sorts").tile_text("float", True),
+        "sort_merge": room("cuda.sorts").merge_text(),
+        "extremum_rows": room("cuda.extrema").text_of("max", "half", True),
+        "extremum_columns": room("cuda.extrema").text_of("min", "i32", False),
+        "mask_places": room("cuda.masks").text_of(2),
+        "running_sum": room("cuda.scans").text_of("float"),
+        "resample": room("cuda.resample").text_of("float"),
+        "pool_max": room("cuda.pools").text_of("max", "float"),
+        "philox_normal": room("cuda.philox").text_of("normal", True),
     }
 
 
-@pytest.mark.parametrize(
-    "name", ["multiply", "silu", "add_strided", "sum_rows", "max_columns", "layer_norm", "embedding"]
-)
+@pytest.mark.parametrize("name", [
+    "multiply", "silu", "add_strided", "sum_rows", "max_columns", "layer_norm", "embedding", "sort_tile", "sort_merge",
+    "extremum_rows", "extremum_columns", "mask_places", "running_sum", "resample", "pool_max", "philox_normal",
+])  # fmt: skip
 def test_the_text_of_a_kernel_is_that_of_its_file(name: str) -> None:
     path, text = GOLDEN / f"{name}.ll", kernels()[name]
     if os.environ.get("PULLBACK_WRITE_GOLDEN"):

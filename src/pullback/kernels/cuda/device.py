@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import warnings
 from typing import Any
 
 import numpy as np
@@ -25,14 +26,26 @@ def driver() -> Any:
         wanted, _, count = os.environ.get("PULLBACK_CUDA", "").partition(":")
         if wanted not in ("", "0", "1", "emulate"):
             raise ValueError(f"PULLBACK_CUDA is {wanted!r}; it may be 'emulate', 'emulate:2', or '0' for no device")
-        found.append(None if wanted == "0" else Emulated(int(count or 1)) if wanted == "emulate" else real.find())
+        there = None if wanted == "0" else Emulated(int(count or 1)) if wanted == "emulate" else real.find()
+        if isinstance(there, str):
+            wrong.append(there)
+            if there != NOBODY:
+                warnings.warn(f"CUDA initialization: {there}", stacklevel=3)
+        found.append(None if isinstance(there, str) else there)
         accelerators[:] = [] if found[0] is None else ["cuda"]
     return found[0]
 
 
+wrong: list[str] = []
+"""What is wrong with the driver, where there is one that cannot be used."""
+NOBODY = "No CUDA GPUs are available"
+
+
 def required() -> Any:
-    """The driver; raises what a build of torch without CUDA raises if there is none."""
+    """The driver; raises what torch says of one that cannot be used, and what a build without CUDA says of none."""
     there = driver()
+    if there is None and wrong:
+        raise RuntimeError(wrong[0])
     if there is None:
         raise AssertionError("Torch not compiled with CUDA enabled" + ONLY_CPU)
     return there

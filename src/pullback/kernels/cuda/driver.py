@@ -16,8 +16,9 @@ import numpy as np
 
 from pullback.kernels.cuda.errors import AcceleratorError, hint
 
-OUT_OF_MEMORY = 2
-NOT_READY = 600
+OUT_OF_MEMORY, NOT_INITIALIZED, NO_DEVICE, NOT_READY, UNKNOWN = 2, 3, 100, 600, 999
+NEWEST_NEEDED = 12000
+"""The version of CUDA whose PTX the kernels are written in, 8.0: older drivers cannot read it."""
 OLDEST = (7, 0)
 """The oldest compute capability the kernels are made for."""
 ATTRIBUTES = {
@@ -369,18 +370,43 @@ def is_pinned(array: Any) -> bool:
     return pinned_by(array) is not None
 
 
-def find() -> Driver | None:
-    """The driver, if this machine has one and it knows a device."""
+def find(open: Any = ctypes.CDLL) -> Driver | str | None:
+    """The driver, if this machine has one and it knows a device; what is wrong with it; None if there is none."""
     try:
-        library = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+        library = open("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
     except OSError:
         return None
-    if library.cuInit(0):
-        return None
-    count, handle, handles = ctypes.c_int(), ctypes.c_int(), []
-    if library.cuDeviceGetCount(ctypes.byref(count)) or not count.value:
-        return None
+    count, version, handle, handles = ctypes.c_int(), ctypes.c_int(), ctypes.c_int(), []
+    status = library.cuInit(0) or library.cuDeviceGetCount(ctypes.byref(count))
+    if status == NO_DEVICE or not (status or count.value):
+        return "No CUDA GPUs are available"
+    if status:
+        return cannot_begin(library, status)
+    if library.cuDriverGetVersion(ctypes.byref(version)) or version.value < NEWEST_NEEDED:
+        return (
+            f"The NVIDIA driver on your system is too old (found version {version.value}). Please update your GPU "
+            "driver by downloading and installing a new version from the URL: "
+            f"http://www.nvidia.com/Download/index.aspx (programs are written for version {NEWEST_NEEDED})"
+        )
     for ordinal in range(count.value):
         library.cuDeviceGet(ctypes.byref(handle), ordinal)
         handles.append(handle.value)
     return Driver(library, handles)
+
+
+def cannot_begin(library: Any, status: int) -> str:
+    """What torch says of a driver that cannot be used, by the number of its error."""
+    if status == NOT_INITIALIZED:
+        return "CUDA driver initialization failed, you might not have a CUDA gpu."
+    if status == UNKNOWN:
+        return (
+            "CUDA unknown error - this may be due to an incorrectly set up environment, e.g. changing env variable "
+            "CUDA_VISIBLE_DEVICES after program start. Setting the available devices to be zero."
+        )
+    text = ctypes.c_char_p()
+    library.cuGetErrorString(status, ctypes.byref(text))
+    said = (text.value or b"unrecognized error code").decode()
+    return (
+        "Unexpected error from cudaGetDeviceCount(). Did you run some cuda functions before calling NumCudaDevices() "
+        f"that might have already set an error? Error {status}: {said}"
+    )

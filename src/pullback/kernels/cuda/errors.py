@@ -7,6 +7,7 @@ HINTS = {
     719: "\nA kernel failed; the device can be used again after a restart of the program.",
     218: "\nThe driver is older than the programs made for it: install a newer one.",
     222: "\nThe driver is older than the programs made for it: install a newer one.",
+    46: "\nAnother program has the device: end it, or choose another one by CUDA_VISIBLE_DEVICES.",
     100: "\nThere is no device: use device='cpu'.",
     999: "\nThe driver lost the device; restart the program, or the machine.",
 }
