@@ -295,3 +295,12 @@ def test_writes_nobody_records_move_tangents_of_a_batch(order: tuple[str, str]) 
 @pytest.mark.parametrize("size", [-1, 0, 5])
 def test_no_samples_are_normalised_whatever_size_they_are_said_to_have(size: int) -> None:
     agree(f"torch.native_group_norm(torch.ones(0, 2), torch.ones(2), torch.ones(2), 0, 2, {size}, 1, 1e-5)")
+
+
+@pytest.mark.parametrize("out", ["torch.empty(0)", "torch.tensor(1)", "torch.tensor(1), dtype=torch.float32"])
+@pytest.mark.parametrize("steps", [0, 1, 2])
+@pytest.mark.parametrize("call", ["linspace", "logspace"])
+def test_complex_bounds_are_refused_by_the_elements_of_out_and_not_by_its_dtype(
+    call: str, steps: int, out: str
+) -> None:
+    agree(f"torch.{call}(0, 1j, {steps}, out={out})")

@@ -21,7 +21,7 @@ from pullback.autograd.tracebacks import trim
 from pullback.kernels import complex_functions
 from pullback.kernels.numpy.random.draws import fused_multiply_add
 from pullback.ops.create.data import as_dtype, check_layout
-from pullback.ops.create.filled import given, is_int, plain
+from pullback.ops.create.filled import check_given, given, is_int, plain
 
 OPTIONS = (
     "torch.dtype dtype = None, torch.layout layout = None, torch.device device = None, bool pin_memory = False, "
@@ -291,10 +291,12 @@ def space_arguments(name: str, keys: tuple[str, ...], args: tuple[Any, ...], kwa
 
 def space_dtype(name: str, values: dict[str, Any], target: dtype | None, out: Tensor | None) -> dtype:
     """The dtype of linspace and logspace: complex bounds make it complex."""
+    if out is not None:
+        check_given(name, out, target)
     wanted = target or (None if out is None else out.dtype)
     if isinstance(values["start"], complex) or isinstance(values["end"], complex):
         inferred = defaults.complex_dtype
-        if wanted is not None and not wanted.is_complex:
+        if out is None and wanted is not None and not wanted.is_complex:
             raise RuntimeError(
                 f"torch.{name}(): inferred dtype {inferred.c_type} can't be safely cast to passed dtype "
                 f"{wanted.scalar_type}"
