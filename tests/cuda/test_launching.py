@@ -239,3 +239,42 @@ def test_a_remembered_call_with_a_number_keeps_no_memory() -> None:
         (x * 2, x + 0.5, 3 - x)
     del x
     assert torch.cuda.memory_allocated() == before
+
+
+def test_pointwise_ops_in_place_are_one_kernel_each_and_as_right_as_on_the_host() -> None:
+    x, y = torch.linspace(-2, 2, 24).reshape(4, 6), torch.linspace(1, 3, 6)
+    calls = {
+        "add_": lambda t, u: t.add_(u), "alpha": lambda t, u: t.add_(u, alpha=0.5), "mul_": lambda t, u: t.mul_(2.0),
+        "div_": lambda t, u: t.div_(u), "self": lambda t, u: t.mul_(t), "exp_": lambda t, u: t.exp_(),
+        "+=": lambda t, u: t.__iadd__(u), "clamp_": lambda t, u: t.clamp_(-1, 1),
+        "lerp_": lambda t, u: t.lerp_(t * 2, 0.25),
+        "addcmul_": lambda t, u: t.addcmul_(u, u, value=0.5), "columns": lambda t, u: t.t().add_(1.0),
+        "column": lambda t, u: t[:, 1:2].add_(u[:1]),
+    }  # fmt: skip
+    for name, call in calls.items():
+        ends = []
+        for place in ("cpu", "cuda"):
+            own, other = x.clone().to(place), y.clone().to(place)
+            made, before = call(own, other), sum(kernel_launches.values())
+            call(own, other)
+            if place == "cuda" and name not in ("lerp_", "column", "columns"):
+                assert sum(kernel_launches.values()) - before == 1, name
+            assert own._version == 2 and (made is own or made._base is own)
+            ends.append(own.cpu().numpy())
+        np.testing.assert_allclose(ends[1], ends[0], 2e-6, 1e-6, err_msg=name)
+
+
+def test_ops_in_place_that_do_not_fit_are_refused_with_nothing_written() -> None:
+    x, y = torch.ones(2, 3, device="cuda"), torch.ones(4, 2, 3, device="cuda")
+    for call in (lambda: x.add_(y), lambda: x.add_(torch.ones(5, device="cuda"))):
+        with pytest.raises(RuntimeError, match=r"doesn't match the broadcast shape|must match the size"):
+            call()
+        assert x.tolist() == [[1] * 3] * 2 and x._version == 0
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        x.view(-1)[1:].add_(x.view(-1)[:-1])
+    leaf = torch.ones(3, device="cuda", requires_grad=True)
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation"):
+        leaf.add_(1)
+    z = torch.zeros(3, device="cuda").add_(leaf * 2)  # which is recorded
+    z.sum().backward()
+    assert leaf.grad.tolist() == [2, 2, 2] and torch.why_no_grad(torch.zeros(3, device="cuda").add_(leaf.detach()))

@@ -32,6 +32,7 @@ from pullback.autograd.node import AccumulateGrad, Node
 from pullback.autograd.tracebacks import trim
 from pullback.kernels.cuda import random as random  # whose draws stand for the host's
 from pullback.kernels.cuda import update as update  # which does the steps of optimizers
+from pullback.kernels.cuda import writing as writing  # which does ops in place
 from pullback.kernels.cuda.array import DeviceArray
 from pullback.kernels.cuda.carry import has_device_arrays
 from pullback.kernels.cuda.errors import AcceleratorError, OutOfMemoryError
