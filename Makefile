@@ -57,13 +57,8 @@ bench: $(STAMPS)/torch ## measure beside torch; a full run also writes docs/benc
 	@$(BIN)/python -m benchmarks --json build/bench.json $(ARGS)
 	@$(BIN)/python docs/tools/benchmark_page.py build/bench.json
 
-gpu: $(STAMPS)/test $(STAMPS)/fast ## on a machine with an NVIDIA GPU: the tests of the device for real, then its times beside torch's
-	@echo "== the kernels as the host runs them"
-	@PULLBACK_CUDA=simulate $(PYTEST) -q -n $(WORKERS) tests/cuda $(ARGS)
-	@echo "== the device"
-	@PULLBACK_CUDA=1 $(PYTEST) -q -n 0 tests/cuda $(ARGS)
-	@mkdir -p build
-	@$(BIN)/python -m benchmarks --only cuda --json build/cuda.json
+gpu: ## on a machine with an NVIDIA GPU: facts, the tests of the device for real, its times beside torch's; under ten minutes
+	@bash .ci/gpu $(ARGS)
 
 ecosystem: $(STAMPS)/package ## run packages written for torch, write docs/ecosystem.md; REFERENCE=1: on torch; TIMES=1: on both
 	@$(BIN)/python -m tests.ecosystem $(if $(REFERENCE),--reference) $(if $(TIMES),--times) $(ARGS)

@@ -48,6 +48,11 @@ def fit_leaf(grad: Any, leaf: Tensor, source: Node, index: int) -> Any:
     if leaf._extra is None and type(grad) is ndarray and grad.ndim == 2:
         if grad.shape[1:] == like.shape and grad.dtype is like.dtype:
             return column_sums(grad)
+    elif leaf._extra is None and type(grad) is not Tensor and is_foreign(grad) and grad.ndim == 2:
+        if grad.shape[1:] == like.shape and grad.dtype is like.dtype:
+            summed = grad.by(column_sums)
+            if summed is not None:
+                return summed
     elif isinstance(grad, Tensor) and is_foreign(array := grad._array) and not is_grad_enabled() and array.ndim == 2:
         if array.shape[1:] == like.shape and array.dtype is like.dtype:
             summed = array.by(column_sums)

@@ -16,7 +16,7 @@ NONE_OF_THEM: frozenset[Any] = frozenset()
 
 
 lanes: list[Callable[[], Any]] = []
-"""What makes the streams of a pass, once one is used that is not a default one: see kernels/cuda/lanes.py."""
+"""What makes the streams of a pass, once one is used that is not a default one: see kernels/cuda/calls/lanes.py."""
 
 
 class Task:

@@ -89,7 +89,7 @@ class Streams(threading.local):
         before = self.current
         if current is not before:
             self.current = current
-            loaded("pullback.kernels.cuda.lanes")  # from now on nodes know the streams their ops ran on
+            loaded("pullback.kernels.cuda.calls.lanes")  # from now on nodes know the streams their ops ran on
             step_aside(len(current) - len(before))
         return before
 

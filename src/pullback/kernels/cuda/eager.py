@@ -32,8 +32,8 @@ from pullback.autograd.node import AccumulateGrad, Node
 from pullback.autograd.tracebacks import trim
 from pullback.kernels.cuda import random as random  # whose draws stand for the host's
 from pullback.kernels.cuda import update as update  # which does the steps of optimizers
-from pullback.kernels.cuda import writing as writing  # which does ops in place
 from pullback.kernels.cuda.array import DeviceArray
+from pullback.kernels.cuda.calls import writing as writing  # which does ops in place
 from pullback.kernels.cuda.carry import has_device_arrays
 from pullback.kernels.cuda.errors import AcceleratorError, OutOfMemoryError
 from pullback.kernels.cuda.kind import (
@@ -48,7 +48,9 @@ from pullback.kernels.cuda.kind import (
     on_arrays,
     outlines,
 )
+from pullback.kernels.cuda.native import reduced
 from pullback.kernels.cuda.quick import Refused, launcher, recorder
+from pullback.kernels.numpy.reduce.dims import column_sums
 
 bare_tensor, bare_array = bare(DeviceTensor), bare(DeviceArray)
 functions: dict[Op, Any] = {}
@@ -249,6 +251,8 @@ def named(name: str, value: Any, op: Op, names: dict[str, Any]) -> Any:
     if name.startswith(FORMULAS):
         _, _, part = name.partition("_")
         value = formula_of(names, op, part)
+        if part != "joint":  # what op by op has launched is done again by native code
+            value = recorder(value, lambda compute: compute)
         if part in op.formulas and is_traced(op, part) and not name.startswith("halves_"):
             return launcher(forward_of_formula(names[f"kernels_{part}"]), value)
         return value
@@ -390,6 +394,18 @@ def operator(name: str, reflected: bool) -> Any:
     return lambda self, other: launch()(self, other)
 
 
+def by(self: DeviceArray, function: Any, *args: Any) -> Any:
+    """What a function of arrays that plain backward calls makes of this array; None to compute it on tensors."""
+    return sum_of_columns()(self) if function is column_sums and self.size else None
+
+
+@cache
+def sum_of_columns() -> Any:
+    """The gradient of a bias: sums along the first dimension."""
+    return recorder(lambda array: reduced("sum", array, 0, False), lambda compute: compute)
+
+
+DeviceArray.by = by  # type: ignore[method-assign]
 for _name, _ufunc in (("add", "add"), ("sub", "subtract"), ("mul", "multiply"), ("truediv", "divide")):
     setattr(DeviceArray, f"__{_name}__", operator(_ufunc, False))
     setattr(DeviceArray, f"__r{_name}__", operator(_ufunc, True))

@@ -50,6 +50,8 @@ def written(op: Op, self: Any, bound: dict[str, Any]) -> Any:
     for name, value in list(bound.items())[1:]:
         if isinstance(value, Tensor):
             other: Any = value._array
+            if name not in op.tensors:  # a tensor that stands for a number
+                return NotImplemented
             if type(value) not in CLASSES or value._view is not None or (records and value._requires_grad):
                 return NotImplemented
             if other.dtype != array.dtype or other.device is not array.device:

@@ -1,0 +1,1 @@
+"""Calls on the device that are more than one op after the other: in place, and backwards over several streams."""
