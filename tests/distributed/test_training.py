@@ -214,3 +214,42 @@ def test_tensors_in_queues_share_their_memory(method):
     product = torch.ones(2, requires_grad=True) * 2
     with pytest.raises(RuntimeError, match="Cowardly refusing to serialize non-leaf tensor which requires_grad"):
         mp.reductions.reduce_tensor(product)
+
+
+JOINED = """
+from pullback.distributed.algorithms.join import Join
+from pullback.distributed.optim import ZeroRedundancyOptimizer
+nn = torch.nn
+dist.init_process_group("gloo")
+torch.manual_seed(0)
+net = nn.parallel.DistributedDataParallel(nn.Linear(2, 1))
+zero = ZeroRedundancyOptimizer(net.parameters(), torch.optim.SGD, lr=0.1)
+steps = 0
+with Join([net, zero]) as nothing:
+    for step in range(2 + 3 * RANK):
+        net(torch.ones(1, 2)).sum().backward()
+        zero.step()
+        zero.zero_grad()
+        steps += 1
+records["steps"] = steps, nothing
+records["weights"] = plain([p.detach() for p in net.parameters()])
+records["config"] = net._join_config.enable, zero._join_config.enable
+record("late", lambda: net(torch.ones(1, 2)).sum().backward())
+net.require_backward_grad_sync = True
+def thrown():
+    with net.join(throw_on_early_termination=True):
+        for step in range(1 + RANK):
+            net(torch.ones(1, 2)).sum().backward()
+record("thrown", thrown)
+dist.barrier()
+"""
+
+
+def test_ranks_without_batches_join_the_steps_of_the_others():
+    first, second = run_ranks(JOINED, 2)
+    assert (first["steps"], second["steps"]) == ([2, None], [5, None])
+    assert first["weights"] == second["weights"]
+    for records in (first, second):
+        assert records["config"] == [False, False] and records["late"] is None
+    assert first["thrown"] == "RuntimeError: Rank 0 exhausted all inputs."
+    assert second["thrown"].endswith("Detected at least one rank that exhausted inputs. Throwing across all ranks.")

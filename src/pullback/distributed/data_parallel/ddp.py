@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,6 +12,7 @@ from pullback import Tensor, nn
 from pullback.autograd.engine import schedule
 from pullback.autograd.node import Node
 from pullback.distributed import objects
+from pullback.distributed.algorithms.join import Join, Joinable, JoinHook
 from pullback.distributed.data_parallel.reducer import GradBucket, Reducer
 from pullback.distributed.reduce_op import ReduceOp
 from pullback.distributed.world import group_or_default
@@ -34,7 +34,13 @@ UNFINISHED = (
 NOT_NEEDED = "DistributedDataParallel is not needed when a module doesn't have any parameter that requires a gradient."
 
 
-class DistributedDataParallel(nn.Module):
+def counted(work: Any) -> int:
+    """How many ranks have a batch."""
+    work.wait()
+    return int(work.result()[0].item())
+
+
+class DistributedDataParallel(nn.Module, Joinable):
     """Runs a module on every rank; after backward all ranks hold the mean of the gradients."""
 
     def __init__(
@@ -58,6 +64,7 @@ class DistributedDataParallel(nn.Module):
         skip_all_reduce_unused_params: bool = False,
     ) -> None:
         super().__init__()
+        Joinable.__init__(self)
         if mixed_precision is not None or device_mesh is not None or delay_all_reduce_named_params is not None:
             raise NotImplementedError(
                 "DistributedDataParallel takes no mixed_precision, device_mesh or delay_all_reduce_named_params here: "
@@ -83,7 +90,7 @@ class DistributedDataParallel(nn.Module):
         self.find_unused_parameters, self.static_graph = find_unused_parameters, static_graph
         self.parameters_to_ignore = ignored
         self.require_backward_grad_sync, self.require_forward_param_sync = True, True
-        self._join: Join | None = None
+        self._divide_by_initial_world_size = True
         self._seen: set[int] | None = None
         self._same_model(named)
         if init_sync:
@@ -139,12 +146,13 @@ class DistributedDataParallel(nn.Module):
             if missing:
                 rank = self.process_group.rank()
                 raise RuntimeError(UNFINISHED.format(rank=rank, indices=" ".join(map(str, missing))))
-        root = 0
-        if self._join is not None:
-            root = self._join.notify()
-        if self.broadcast_buffers and self.require_forward_param_sync:
-            for buffer in self._buffers_to_send():
-                self.process_group.broadcast([buffer], root)
+        joining = self._join_config.enable
+        work = Join.notify_join_context(self)
+        divided = work is not None and not self._divide_by_initial_world_size
+        self.reducer.divisor = counted(work) if divided else self.process_group.size()
+        self._sync_buffers(True)
+        if joining:
+            self._greatest(int(self.require_backward_grad_sync))  # whether ranks without batches must take part
         output = self.module(*inputs, **kwargs)
         if sync:
             self.require_forward_param_sync = True
@@ -206,62 +214,61 @@ class DistributedDataParallel(nn.Module):
 
     # ------------------------------------------------------------------ uneven inputs
 
-    @contextlib.contextmanager
     def join(
         self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False
-    ) -> Iterator[None]:
+    ) -> Join:
         """In this block ranks may have different numbers of batches: who has none left takes part till all are done."""
-        if not enable:
-            yield
-            return
-        self._join = Join(self, divide_by_initial_world_size, throw_on_early_termination)
-        try:
-            yield
-            self._join.shadow()
-        finally:
-            self._join = None
-            self.reducer.divisor = self.process_group.size()
+        return Join(
+            [self],
+            enable,
+            throw_on_early_termination,
+            divide_by_initial_world_size=divide_by_initial_world_size,
+        )
+
+    def join_hook(self, **kwargs: Any) -> JoinHook:
+        """What a rank without batches does: `divide_by_initial_world_size` says whether the mean is over all ranks."""
+        self._divide_by_initial_world_size = kwargs.get("divide_by_initial_world_size", True)
+        return Shadow(self)
+
+    @property
+    def join_device(self) -> Any:
+        """Where ranks are counted."""
+        return self.device
+
+    @property
+    def join_process_group(self) -> Any:
+        """The ranks."""
+        return self.process_group
+
+    def _greatest(self, own: int) -> int:
+        """The greatest number of all ranks."""
+        number = torch.tensor([own])
+        self.process_group.all_reduce([number], ReduceOp.MAX)
+        return int(number.item())
+
+    def _sync_buffers(self, has_batch: bool) -> None:
+        """Buffers become those of rank 0; where ranks have no batches any more, those of the last one that has."""
+        buffers = self._buffers_to_send() if self.broadcast_buffers and self.require_forward_param_sync else []
+        if buffers:
+            rank = self.process_group.rank()
+            root = self._greatest(rank if has_batch else -1) if self._join_config.enable else 0
+            for buffer in buffers:
+                self.process_group.broadcast([buffer], root)
 
 
-class Join:
-    """Counts, at every step, who still has input."""
+class Shadow(JoinHook):
+    """What a rank without batches does for a DistributedDataParallel."""
 
-    def __init__(self, ddp: DistributedDataParallel, by_world: bool, throw: bool) -> None:
-        self.ddp, self.group, self.by_world, self.throw = ddp, ddp.process_group, by_world, throw
+    def __init__(self, ddp: DistributedDataParallel) -> None:
+        self.ddp = ddp
 
-    def count(self, active: bool) -> tuple[int, int]:
-        """How many ranks have input, and the first of them."""
-        flags = torch.zeros(self.group.size(), dtype=torch.int32)
-        flags[self.group.rank()] = int(active)
-        self.group.all_reduce([flags], ReduceOp.SUM)
-        left = flags.tolist()
-        return sum(left), left.index(1) if any(left) else -1
+    def main_hook(self) -> None:
+        """Take part in the collectives of a step."""
+        self.ddp._sync_buffers(False)
+        self.ddp.require_forward_param_sync = bool(self.ddp._greatest(0))
+        if self.ddp.require_forward_param_sync:
+            self.ddp.reducer.shadow()
 
-    def notify(self) -> int:
-        """This rank has input. The first rank that has sends its buffers."""
-        active, root = self.count(True)
-        if self.throw and active < self.group.size():
-            raise RuntimeError("Detected at least one rank that exhausted inputs. Throwing across all ranks.")
-        if not self.by_world:
-            self.ddp.reducer.divisor = active
-        return root
-
-    def shadow(self) -> None:
-        """This rank has none left: do in each step what the others wait for, then take over what they have learnt."""
-        last, ddp, warned = self.group.rank(), self.ddp, 0
-        while True:
-            active, root = self.count(False)
-            if not active:
-                break
-            if self.throw:
-                raise RuntimeError("Detected at least one rank that exhausted inputs. Throwing across all ranks.")
-            last, warned = root, warned + 1
-            if warned == 1000:
-                warnings.warn("this rank has had no input for 1000 steps of the others: inputs are very uneven")
-            if ddp.broadcast_buffers:
-                for buffer in ddp._buffers_to_send():
-                    self.group.broadcast([buffer], root)
-            ddp.reducer.shadow()
-        chosen = torch.tensor([last])  # each knows a rank that had input in the last step
-        self.group.all_reduce([chosen], ReduceOp.MAX)
-        ddp._sync_module(int(chosen.item()))
+    def post_hook(self, is_last_joiner: bool) -> None:
+        """Take over what the last ones have learnt."""
+        self.ddp._sync_module(self.ddp._greatest(self.ddp.process_group.rank() if is_last_joiner else -1))

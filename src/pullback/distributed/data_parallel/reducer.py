@@ -260,15 +260,15 @@ class Reducer:
     # ------------------------------------------------------------------ a rank without input
 
     def shadow(self) -> None:
-        """Take part in the reductions of a step in which this rank has no gradients."""
-        for bucket in self.buckets:
-            bucket._buffer._array[...] = 0
-            bucket._grads = [None] * len(bucket._params)
-            self.launch(bucket)
+        """Take part in the reductions of a step in which this rank has no gradients; those it has stay as they are."""
+        twins = [GradBucket(bucket._index, bucket._params) for bucket in self.buckets]
+        for bucket, twin in zip(self.buckets, twins):
+            twin._last = bucket._last
+            self.launch(twin)
         if self.find_unused:
             self.group.all_reduce([torch.zeros(len(self.params), dtype=torch.int32)], ReduceOp.MAX)
-        for bucket in self.buckets:
-            bucket._future.wait()
+        for twin in twins:
+            twin._future.wait()
         for param in self.sparse:
             self.sparse_mean(param, None)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from pullback import Tensor
 from pullback.distributed import objects
+from pullback.distributed.algorithms.join import Join, Joinable, JoinHook, _JoinConfig
 from pullback.distributed.world import get_global_rank, group_or_default
 from pullback.optim import Optimizer
 
@@ -25,7 +26,7 @@ def divided(groups: list[dict[str, Any]], size: int) -> list[list[list[Tensor]]]
     return parts
 
 
-class ZeroRedundancyOptimizer(Optimizer):
+class ZeroRedundancyOptimizer(Optimizer, Joinable):
     """An optimizer of another class on each rank, for its part of the parameters."""
 
     def __init__(
@@ -48,6 +49,7 @@ class ZeroRedundancyOptimizer(Optimizer):
         super().__init__(params, dict(optimizer_class(params, **defaults).defaults))
         self.parameters_as_bucket_view = parameters_as_bucket_view
         self._all_state_dicts: list[dict[str, Any]] = []
+        self._join_config = _JoinConfig()
         self._divide()
 
     def _divide(self) -> None:
@@ -68,6 +70,7 @@ class ZeroRedundancyOptimizer(Optimizer):
 
     def step(self, closure: Callable[[], Any] | None = None, **kwargs: Any) -> Any:  # type: ignore[override]
         """Update this rank's parameters, and receive the others'."""
+        Join.notify_join_context(self)
         for index, group in zip(self._own, self.optim.param_groups):  # such as a learning rate that was changed
             group.update({key: value for key, value in self.param_groups[index].items() if key != "params"})
         loss = self.optim.step(closure, **kwargs) if closure is not None else self.optim.step(**kwargs)
@@ -80,6 +83,20 @@ class ZeroRedundancyOptimizer(Optimizer):
         for work in works:
             work.wait()
         return loss
+
+    def join_hook(self, **kwargs: Any) -> JoinHook:
+        """A rank without batches makes the steps of the others, with the gradients it has."""
+        return Steps(self)
+
+    @property
+    def join_device(self) -> Any:
+        """Where ranks are counted."""
+        return self.param_groups[0]["params"][0].device
+
+    @property
+    def join_process_group(self) -> Any:
+        """The ranks."""
+        return self.process_group
 
     # ------------------------------------------------------------------ states
 
@@ -121,3 +138,14 @@ class ZeroRedundancyOptimizer(Optimizer):
         for index, group in zip(self._own, local["param_groups"]):
             group.update({k: v for k, v in state_dict["param_groups"][index].items() if k != "params"})
         self.optim.load_state_dict(local)
+
+
+class Steps(JoinHook):
+    """What a rank without batches does for a ZeroRedundancyOptimizer."""
+
+    def __init__(self, zero: ZeroRedundancyOptimizer) -> None:
+        self.zero = zero
+
+    def main_hook(self) -> None:
+        """Update this rank's parameters, and send them."""
+        self.zero.step()
