@@ -28,7 +28,7 @@ SENSITIVE = 1 / 50
 """A difference does not count if torch's own result moves by so much of it when what the lines make moves by a rounding
 error."""
 
-RUNS, MOST = 8, 0.75
+RUNS, MOST = 12, 0.75
 """So many times everything is moved, and of the elements that differ most have to move once."""
 
 WRITTEN_OVER = "has been modified by an inplace operation"

@@ -27,6 +27,8 @@ MIXING = re.compile(
 SUMMING = re.compile(r"\b(nan)?(sum|mean)_?\(|cumsum|trapezoid|trapz|\bdist\(|_loss\(|avg_pool")
 """Ops whose errors are as large as a rounding error of the largest number they add."""
 
+CANCELLING = re.compile(r"\bcross\(")
+"""Ops whose errors are as large as a rounding error of the largest product they subtract: nothing may be left of it."""
 UNDERFLOWING = re.compile(r"prod\w*\(")
 """Products of many numbers, of which the order decides whether they become zero."""
 FACTORING = re.compile(
@@ -48,6 +50,8 @@ class Shaking:
 
     def __init__(self, noise: int) -> None:
         self.draw = np.random.RandomState(noise)
+        self.vanishing = noise % 3 == 0
+        """Whether what is a rounding error away from a whole number becomes one: functions have poles there."""
 
     def run(self, line: str, names: dict[str, Any]) -> None:
         """Run one line."""
@@ -91,12 +95,17 @@ class Shaking:
         finite = torch.where(torch.isfinite(wide), wide, torch.zeros_like(wide))
         by = finite * share
         exact = (wide * 2 == torch.round(wide * 2)) & (wide.abs() <= EXACT)
+        largest = max([largest_of(operand) for operand in before], default=0.0)
         if MIXING.search(line):
             by = by + finite.abs().amax() * share
-        elif SUMMING.search(line):
-            floats = [abs(o[torch.isfinite(o)].double()) for o in before if o.is_floating_point()]
-            by = by + max([float(o.max()) for o in floats if o.numel()], default=0.0) * share
-        else:
+            if self.vanishing:
+                whole = torch.round(finite) - finite
+                by = torch.where(whole.abs() <= 8 * size * finite.abs().amax(), whole, by)
+        if SUMMING.search(line):
+            by = by + largest * share
+        elif CANCELLING.search(line):
+            by = by + largest * largest * share
+        elif not MIXING.search(line):
             by = torch.where(exact, torch.zeros_like(by), by)
         if UNDERFLOWING.search(line):
             least = torch.finfo(wide.dtype)
@@ -108,3 +117,11 @@ class Shaking:
                 same = (tensor.reshape(-1, 1) == operand.reshape(1, -1)).any(1).reshape(tensor.shape)
                 by = torch.where(same, torch.zeros_like(by), by)
         return by
+
+
+def largest_of(tensor: Any) -> float:
+    """The size of the largest finite number of a tensor of floats."""
+    if not (tensor.is_floating_point() or tensor.is_complex()):
+        return 0.0
+    finite = tensor[torch.isfinite(tensor)].abs().double()
+    return float(finite.max()) if finite.numel() else 0.0

@@ -304,3 +304,20 @@ def test_complex_bounds_are_refused_by_the_elements_of_out_and_not_by_its_dtype(
     call: str, steps: int, out: str
 ) -> None:
     agree(f"torch.{call}(0, 1j, {steps}, out={out})")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("wants", [(False, False), (False, True), (True, False)])
+def test_copies_cut_off_from_the_graph_are_written_where_asked(wants: tuple[bool, bool], dtype: str) -> None:
+    def program(torch: Any) -> Any:
+        x = torch.ones(2, 3, requires_grad=wants[0])
+        out = torch.zeros(0, dtype=getattr(torch, dtype), requires_grad=wants[1]) * 1
+        return attempt(lambda: torch.detach_copy(x, out=out)), out.grad_fn
+
+    same(program)
+
+
+@pytest.mark.parametrize("pad", [(0, 0), (-1, 0), (1, -1), (1, 0)])
+@pytest.mark.parametrize("dtype", ["float32", "int64", "complex64"])
+def test_a_number_that_nothing_is_padded_with_need_not_fit(dtype: str, pad: Any) -> None:
+    agree(f"torch.constant_pad_nd(torch.ones(2).to(torch.{dtype}), {pad}, 1j)")

@@ -53,6 +53,12 @@ MEMORY = [
     ),
     Known("strides of Fourier transforms", "strides", line="fft"),
     Known(
+        "strides of Fourier transforms and of what LAPACK solved",
+        "accepted raised",
+        whole=r"(fft|\b(lu_solve|solve|solve_ex)\()[\s\S]*\.view\(",
+        said="view size is not compatible",
+    ),
+    Known(
         "strides of Fourier transforms, in the order of which random numbers are drawn",
         "value",
         whole=r"fft[\s\S]*\.(bernoulli|normal|uniform|exponential|cauchy|log_normal|geometric|random)_\(",

@@ -19,6 +19,7 @@ from tests.fuzz.known.reason import (
     smallest,
     special,
 )
+from tests.fuzz.noise import FACTORING
 
 ROUNDING = [
     Known("order among equals", "value", whole=RANKED, given=(equals,)),
@@ -37,6 +38,14 @@ ROUNDING = [
         line=r"\b(bessel_[jy][01]|airy_ai)\(",
     ),
     Known("the sign of NaN", "value", given=(signs_of_nan,)),
+    Known(
+        "derivatives of factorisations of matrices with equal rows, which they do not have",
+        "value",
+        line=FACTORING.pattern,
+        said="nan|inf",
+        modes=("backward", *TRANSFORMS),
+        given=(expanded,),
+    ),
     Known(
         "second derivatives of sinc beside zero, of which only rounding errors are left",
         "value",

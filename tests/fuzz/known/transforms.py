@@ -166,13 +166,6 @@ INSIDE_TRANSFORMS = [
         modes=PUSHED,
     ),
     Known(
-        "strides of Fourier transforms",
-        "accepted raised",
-        whole=r"fft[\s\S]*\.view\(",
-        said="view size is not compatible",
-        modes=("vmap",),
-    ),
-    Known(
         "detach_ inside two transforms, which torch applies to the inner one alone",
         "raised value",
         whole=r"detach_\(",

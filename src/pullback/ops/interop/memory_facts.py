@@ -15,6 +15,7 @@ from pullback._dtype import defaults
 from pullback._lazy import stored
 from pullback._op.declare import spaces
 from pullback._op.define import Array, function, not_implemented, op
+from pullback._op.out import exact
 from pullback._runtime.building import loaded
 from pullback._runtime.warnings import warn
 from pullback._tensor import Tensor, channels_last, channels_last_3d, class_on, contiguous_format, memory_format, wrap
@@ -285,7 +286,7 @@ def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
     return detach(other) if assign else detach(copy_(self, other))
 
 
-@op(vmap="leading", method=False, out=False, self=not_implemented)
+@op(vmap="leading", method=False, out_dtype=exact, self=not_implemented)
 def detach_copy(self: Array) -> Array:
     """Copy a tensor to new memory, cut off from the graph; like `detach`, but not a view."""
     return self.copy()
