@@ -97,14 +97,13 @@ class Shaking:
         exact = (wide * 2 == torch.round(wide * 2)) & (wide.abs() <= EXACT)
         largest = max([largest_of(operand) for operand in before], default=0.0)
         if MIXING.search(line):
-            by = by + finite.abs().amax() * share
+            scale = finite.abs().amax() + (largest * largest if CANCELLING.search(line) else 0.0)
+            by = by + scale * share
             if self.vanishing:
                 whole = torch.round(finite) - finite
-                by = torch.where(whole.abs() <= 8 * size * finite.abs().amax(), whole, by)
+                by = torch.where(whole.abs() <= 8 * size * scale, whole, by)
         if SUMMING.search(line):
             by = by + largest * share
-        elif CANCELLING.search(line):
-            by = by + largest * largest * share
         elif not MIXING.search(line):
             by = torch.where(exact, torch.zeros_like(by), by)
         if UNDERFLOWING.search(line):

@@ -321,3 +321,26 @@ def test_copies_cut_off_from_the_graph_are_written_where_asked(wants: tuple[bool
 @pytest.mark.parametrize("dtype", ["float32", "int64", "complex64"])
 def test_a_number_that_nothing_is_padded_with_need_not_fit(dtype: str, pad: Any) -> None:
     agree(f"torch.constant_pad_nd(torch.ones(2).to(torch.{dtype}), {pad}, 1j)")
+
+
+@pytest.mark.parametrize("shape", [(4, 0), (0, 4), (0,), (2, 3)])
+@pytest.mark.parametrize("indices", ["torch.tensor([1, 2])", "torch.zeros(0).long()", "torch.tensor(1)"])
+def test_places_in_tensors_without_elements_are_divided_by_zero(indices: str, shape: Any) -> None:
+    agree(f"torch.unravel_index({indices}, {shape})")
+
+
+@pytest.mark.parametrize("x", ["torch.ones(1, 5).expand(5, 5)", "torch.ones(3, 2).t()", "torch.ones(2, 3)[:, ::2]"])
+def test_polygamma_of_half_precision_lies_in_memory_as_torchs_does(x: str) -> None:
+    agree(f"torch.polygamma(4, ({x}).half()).stride()")
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "float32"])
+@pytest.mark.parametrize("shape", ["3", "2, 3"])
+def test_bilinear_products_of_truths_are_refused(shape: str, dtype: str) -> None:
+    def program(torch: Any) -> Any:
+        x, weight = (
+            eval(f"torch.ones({size})", {"torch": torch}).to(getattr(torch, dtype)) for size in (shape, "5, 3, 3")
+        )
+        return attempt(lambda: torch.nn.functional.bilinear(x, x, weight))
+
+    same(program)

@@ -114,6 +114,10 @@ def complex_numbers(case: Case) -> bool:
     return "complex" in case.all
 
 
+def unsigned(case: Case) -> bool:
+    return any(leaf.dtype == "uint8" for _, leaf in case.program.leaves) or "uint8" in case.whole
+
+
 def empty(case: Case) -> bool:
     return any(0 in leaf.shape for _, leaf in case.program.leaves)
 

@@ -17,6 +17,7 @@ from tests.fuzz.known.reason import (
     tangents_of_another_dtype,
     unchecked,
     unknown,
+    unsigned,
 )
 from tests.fuzz.program import HESSIANS
 
@@ -32,7 +33,7 @@ NO_TRANSFORM = (
     "|is a view and its base or another view of its base has been modified"
     "|a (view of a )?leaf Variable that requires grad is being used|Can't detach views in-place"
     "|data pointer of Tensor that doesn't have storage"
-    r"|result type B?Float(16)? can't be cast to .* (Long|Int|Bool|Byte)"
+    r"|result type B?Float(16)? can't be cast to .* (Long|Int|Short|Char|Bool|Byte)"
 )
 """Torch's errors for calls inside of transforms it has no rule for, and of Jacobians by tensors without elements."""
 
@@ -223,6 +224,27 @@ INSIDE_TRANSFORMS = [
         "value",
         modes=PUSHED,
         given=(extreme_of_one,),
+    ),
+    Known(
+        "tangents of atan2 of unsigned integers, of which torch takes the negative in their dtype",
+        "value",
+        whole=r"\batan2_?\(",
+        modes=PUSHED,
+        given=(unsigned,),
+    ),
+    Known(
+        "dtypes of ldexp with exponents without dimensions inside vmap, where they have the one of the batch",
+        "shape dtype",
+        whole=r"\bldexp_?\(",
+        said="expected (b?float16|float32)",
+        modes=("vmap",),
+    ),
+    Known(
+        "running sums and products written over truths inside transforms, which torch does not ask whether they fit",
+        "raised",
+        whole=r"\bcum(sum|prod)_\(",
+        said="result type Long can't be cast to the desired output type Bool",
+        modes=("vmap", *HESSIANS),
     ),
     Known(
         "second derivatives of least squares that are zero but for rounding errors",

@@ -75,6 +75,8 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
             raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(size)}")
         if size < 0:
             raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
+    if 0 in sizes and indices._array.size:
+        raise RuntimeError("ZeroDivisionError")
     # Python's rounding and remainders: positions out of range come in at the other end.
     steps = np.cumprod([1, *sizes[::-1][:-1]], dtype=np.int64)[::-1] if sizes else np.zeros(0, np.int64)
     places = indices._array[..., None] // steps % np.asarray(sizes, np.int64)

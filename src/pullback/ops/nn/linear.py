@@ -20,6 +20,7 @@ from pullback.ops.nn.unrecorded import arrays_of, unrecorded
 from pullback.ops.pointwise.arithmetic import add, conj
 from pullback.ops.shape.dims import t
 from pullback.ops.shape.reshape import reshape_to, view_
+from pullback.ops.supported import refuse
 
 
 def affine(x: Array, weight: Array, bias: Array) -> Array:
@@ -154,6 +155,8 @@ def check_bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor 
             raise RuntimeError(
                 f"bilinear(): input{nr} size does not match weight size: got {given} but expected {expected}"
             )
+    if input1._array.size and input2._array.size:
+        refuse("bmm", input1._array, "b")
 
 
 publish("bilinear", bilinear, FUNCTIONAL)

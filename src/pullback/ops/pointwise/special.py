@@ -30,7 +30,7 @@ from pullback.kernels.workers import shared
 from pullback.ops.create.copy import copied
 from pullback.ops.pointwise.elementary import exp, log
 from pullback.ops.pointwise.remainder import overload
-from pullback.ops.supported import DOUBLE, floating, floats_with_number, no_derivative, refuse, wide_floats
+from pullback.ops.supported import DOUBLE, SINGLE, floating, floats_with_number, no_derivative, refuse, wide_floats
 
 SQRT_PI = math.sqrt(math.pi)
 SHORT = 2.0**-1000
@@ -293,7 +293,7 @@ def polygamma_order(n: int, self: Array) -> Array:
     if n in HIGHER:
         return HIGHER[n](copied(floating(self), DOUBLE)).astype(self.dtype, copy=False)
     if is_half(self.dtype) and n > 0:
-        return polygamma_of_halves(n, self)
+        return polygamma_of_halves(n, self, copied(self, SINGLE))
     wide, sign = copied(floating(self), DOUBLE), (-1) ** (n + 1)
     series = np.asarray(hurwitz(np.float64(n + 1), wide))
     if not 0 <= n <= (170 if self.dtype.itemsize == 8 else 34):  # the factorial is infinite

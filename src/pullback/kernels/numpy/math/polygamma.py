@@ -181,8 +181,8 @@ def zeta_in_single(s: float, q: Array) -> Array:
     return np.where((q <= 0) & (q == np.floor(q)), np.float32(np.inf), total)
 
 
-def polygamma_of_halves(n: int, x: Array) -> Array:
+def polygamma_of_halves(n: int, x: Array, single: Array) -> Array:
     """The n-th derivative of digamma in half precision: a sum in float32, rounded, times what float32 has for n!."""
-    series = zeta_in_single(float(x.dtype.type(n + 1)), x.astype(np.float32)).astype(x.dtype)
+    series = zeta_in_single(float(x.dtype.type(n + 1)), single).astype(x.dtype)
     factorial = math.gamma(n + 1) if n <= 34 else math.inf
     return ((-1) ** (n + 1) * factorial * series.astype(np.float64)).astype(x.dtype)
