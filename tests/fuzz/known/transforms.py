@@ -226,6 +226,12 @@ INSIDE_TRANSFORMS = [
         given=(extreme_of_one,),
     ),
     Known(
+        "tangents of tensors written in terms of themselves unrecorded, for which torch reads what it has written",
+        "value",
+        whole=r"no_grad\(\): (\w+)\.\w+_\(.*\b\1\b",
+        modes=PUSHED,
+    ),
+    Known(
         "tangents of atan2 of unsigned integers, of which torch takes the negative in their dtype",
         "value",
         whole=r"\batan2_?\(",
