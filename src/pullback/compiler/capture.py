@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 import threading
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -25,27 +24,12 @@ from pullback.compiler.effects import Leaf, stepped_by, updated_by
 from pullback.compiler.numbers import TracedNumber, exact
 from pullback.compiler.program import CALL, EFFECT, METHOD, NUMBER, External, Program, Slot, Step
 from pullback.compiler.reads import Reads
-from pullback.compiler.watch import MOST_TRAILS, Trail, trail_of
+from pullback.compiler.watch import MOST_TRAILS, Trail, trail_of, user_line
 from pullback.kernels.numpy.random.engine import Engine
 from pullback.ops.random.generator import Generator, default_generator
 
-LIBRARY = __file__.rsplit("compiler", 1)[0]
 PLAIN = {int, float, bool, str, type(None), np.dtype}
 """Classes of arguments in which there are no arrays."""
-
-
-@cache
-def is_own(filename: str) -> bool:
-    """Whether a file is this library's."""
-    return filename.startswith((LIBRARY, "<pullback"))
-
-
-def user_line() -> str:
-    """Where in the user's program we are: file and line of the innermost frame that is not this library's."""
-    frame: Any = sys._getframe(1)
-    while frame is not None and is_own(frame.f_code.co_filename):
-        frame = frame.f_back
-    return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
 class Recorder(Reads):
@@ -265,12 +249,8 @@ class Recorder(Reads):
         if kind is TracedArray:
             return value.value
         if kind is tuple or kind is list:
-            return kind(
-                [
-                    item.value if type(item) is TracedArray else item if type(item) in PLAIN else self.plain(item)
-                    for item in value
-                ]
-            )
+            return kind([item.value if type(item) is TracedArray else item if type(item) in PLAIN else self.plain(item)
+                         for item in value])  # fmt: skip
         if kind is TracedNumber:
             return exact(value)
         if kind is dict:
@@ -285,12 +265,8 @@ class Recorder(Reads):
         if kind is TracedArray or kind is TracedNumber:
             return value.slot
         if kind is tuple or kind is list:
-            return kind(
-                [
-                    item.slot if type(item) is TracedArray else item if type(item) in PLAIN else self.noted(item)
-                    for item in value
-                ]
-            )
+            return kind([item.slot if type(item) is TracedArray else item if type(item) in PLAIN else self.noted(item)
+                         for item in value])  # fmt: skip
         if kind is np.ndarray:
             return self.constant(value)
         if kind is dict:

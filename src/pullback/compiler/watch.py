@@ -40,6 +40,20 @@ def trail_of(frame: Any) -> Trail:
     return found
 
 
+@cache
+def is_own(filename: str) -> bool:
+    """Whether a file is this library's."""
+    return filename.startswith((LIBRARY, "<pullback"))
+
+
+def user_line() -> str:
+    """Where in the user's program we are: file and line of the innermost frame that is not this library's."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and is_own(frame.f_code.co_filename):
+        frame = frame.f_back
+    return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
 def is_library(module: str | None) -> bool:
     """Whether a module belongs to this library."""
     return module is not None and (module == "pullback" or module.startswith("pullback."))
