@@ -107,6 +107,24 @@ class Telling(Recorder):
         """Nothing that has to be brought back."""
         return {}
 
+    def run(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Compute a call; of the product of two matrices, only what it looks like."""
+        made = None if kwargs else product_of(*args)
+        return super().run(function, *args, **kwargs) if made is None else made
+
+
+def product_of(function: Any, *operands: Any) -> Any:
+    """An array like the product of two matrices, if a function makes that: nobody looks at the elements, and they would
+    take as long as the step itself."""
+    if getattr(function, "__name__", "") == "dot" and type(getattr(function, "__self__", None)) is np.ndarray:
+        operands = (function.__self__, *operands)
+    elif function is not np.matmul and function is not np.dot:
+        return None
+    if len(operands) != 2 or not all([type(x) is np.ndarray and x.ndim == 2 for x in operands]):
+        return None
+    a, b = operands
+    return np.ones((a.shape[0], b.shape[1]), a.dtype) if a.dtype is b.dtype else None
+
 
 class Parts:
     """One step, run on arrays that tell."""
