@@ -344,3 +344,16 @@ def test_bilinear_products_of_truths_are_refused(shape: str, dtype: str) -> None
         return attempt(lambda: torch.nn.functional.bilinear(x, x, weight))
 
     same(program)
+
+
+@pytest.mark.parametrize("values", ["[0.5, 1.]", "[1, 0]", "[True, False]", "[1j]", "[]", "0.5", "1", "True"])
+@pytest.mark.parametrize("call", ["torch.bucketize({0}, {1})", "torch.searchsorted({1}, {0}, right=True)"])
+def test_truths_are_boundaries_of_numbers_but_not_of_truths(call: str, values: str) -> None:
+    agree(call.format(f"torch.tensor({values})", "torch.tensor([False, True])"))
+
+
+@pytest.mark.parametrize("size", [(1, 2, -0.3), (1, 2, 0.3), (1, 2, -1), (1, 2, 2.0), (-0.3,), (1,), None])
+@pytest.mark.parametrize("padding", [1, 2])
+def test_pools_are_not_undone_to_negative_sizes(size: Any, padding: int) -> None:
+    pool = "torch.ones(1, 2, 1).double(), torch.zeros(1, 2, 1, dtype=torch.int64), kernel_size=3"
+    agree(f"torch.nn.functional.max_unpool1d({pool}, padding=({padding},), output_size={size})")

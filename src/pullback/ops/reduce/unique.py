@@ -217,8 +217,8 @@ def check_search(boundaries: Array, values: Array, right: bool, side: str | None
         )
     if sorter is not None:
         check_sorter(boundaries, sorter, start)
-    if values.size:
-        refuse("searchsorted_out_cpu", boundaries, "bc")
+    if values.size:  # both become what they promote to
+        refuse("searchsorted_out_cpu", values if boundaries.dtype.kind == "b" else boundaries, "bc")
 
 
 def check_sorter(boundaries: Array, sorter: Array, start: str) -> None:

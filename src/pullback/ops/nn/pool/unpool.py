@@ -115,7 +115,7 @@ def unpool_arguments(
     ]
     usual = [(self.shape[d - ndim] - 1) * steps[d] + kernel[d] - 2 * pads[d] for d in range(ndim)]
     if output_size is None:
-        return whole(ndim, "output_size", 3, tuple(usual)), steps, pads
+        return positive(ndim, usual), steps, pads
     sizes = output_size[2:] if len(output_size) == ndim + 2 else output_size
     if len(sizes) != ndim:
         raise ValueError(
@@ -126,7 +126,18 @@ def unpool_arguments(
         low, high = usual[d] - steps[d], usual[d] + steps[d]
         if not low < sizes[d] < high:
             raise ValueError(f'invalid output_size "{sizes}" (dim {d} must be between {low} and {high})')
-    return whole(ndim, "output_size", 3, tuple(sizes)), steps, pads
+    return positive(ndim, sizes), steps, pads
+
+
+def positive(ndim: int, sizes: Any) -> tuple[int, ...]:
+    """The size of the result, or torch's error if it cannot be one."""
+    for d, size in enumerate(sizes):
+        if size < 0:
+            raise ValueError(
+                f"max_unpooling: output_size must contain non-negative spatial dimensions, but got output_size[{d}]="
+                f"{size}"
+            )
+    return whole(ndim, "output_size", 3, tuple(sizes))
 
 
 @function(raw=True, space="nn.functional", method=False)
