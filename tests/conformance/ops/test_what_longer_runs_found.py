@@ -357,3 +357,19 @@ def test_truths_are_boundaries_of_numbers_but_not_of_truths(call: str, values: s
 def test_pools_are_not_undone_to_negative_sizes(size: Any, padding: int) -> None:
     pool = "torch.ones(1, 2, 1).double(), torch.zeros(1, 2, 1, dtype=torch.int64), kernel_size=3"
     agree(f"torch.nn.functional.max_unpool1d({pool}, padding=({padding},), output_size={size})")
+
+
+@pytest.mark.parametrize("values", ["float32", "float64", "int64"])
+@pytest.mark.parametrize("places", ["int64", "int32"])
+@pytest.mark.parametrize("call", ["cummax(x, 0", "cummin(x, 0", "kthvalue(x, 1", "mode(x", "frexp(x"])
+def test_values_and_places_are_written_into_their_own_dtypes_alone(call: str, places: str, values: str) -> None:
+    pair = f"(torch.empty(0, dtype=torch.{values}), torch.empty(0, dtype=torch.{places}))"
+    agree(f"(lambda x: torch.{call}, out={pair}))(torch.tensor([[3.0, 1.0], [2.0, 4.0]]))")
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "bool"])
+@pytest.mark.parametrize(
+    "call", ["slice_scatter(x, x[:1], 0, 0, 1", "linalg.vector_norm(x", "bmm(x[None], x[None]", "cat([x, x]"]
+)
+def test_results_are_written_into_the_dtypes_torch_writes_them_into(call: str, dtype: str) -> None:
+    agree(f"(lambda x: torch.{call}, out=torch.empty(0, dtype=torch.{dtype})))(torch.tensor([[3.0, 1.0], [2.0, 4.0]]))")

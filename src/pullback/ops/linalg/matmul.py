@@ -366,6 +366,7 @@ def check_batches(kernel: str, self: Array, mat2: Array) -> None:
     autocast="lower",
     vmap="batches_of_matrices",
     flops="product",
+    out_dtype=exact,
     self=lambda grad, mat2: bmm(grad, transpose(conj(mat2), 1, 2)),
     mat2=lambda grad, self: bmm(transpose(conj(self), 1, 2), grad),
     result=lambda self_t, mat2_t, self, mat2: bmm(self_t, mat2) + bmm(self, mat2_t),

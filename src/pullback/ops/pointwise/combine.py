@@ -441,9 +441,17 @@ def ldexp(self: Array, other: Array) -> Array:
     return np.multiply(cast(self, common), cast(powers, common))
 
 
+def parts_of_float(name: str, target: Any, array: Array, lone: bool) -> None:
+    """The demand that mantissas and exponents have their dtypes."""
+    whole = array.dtype == np.int32
+    text = "exponent to have int dtype" if whole else "mantissa to have dtype {c_wanted}"
+    exactly(f"torch.frexp() expects {text} but got {{c_got}}")(name, target, array, lone)
+
+
 @op(
     vmap="leading",
     outputs=("mantissa", "exponent"),
+    out_dtype=parts_of_float,
     self=lambda grad_mantissa, exponent: grad_mantissa / exp2(exponent),
     result=lambda self_t, exponent: (self_t / exp2(exponent), None),
 )

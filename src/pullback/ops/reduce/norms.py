@@ -133,7 +133,7 @@ def as_number(value: Any) -> Any:
 NOT_GIVEN: Any = Missing()
 
 
-@function(space="linalg", method=False, out=True)
+@function(space="linalg", method=False, out=True, out_dtype=exact)
 def vector_norm(
     self: Any = NOT_GIVEN,
     ord: Number = 2,

@@ -67,6 +67,7 @@ def running_extreme(name: str, ufunc: np.ufunc, self: Array, dim: int) -> tuple[
 @op(
     outputs=("values", "indices"),
     out_overlap="unchecked",
+    out_dtype=exactly("expected scalar_type {wanted} but found {got}"),
     self=lambda grad, self, dim, indices: scatter_add(zeros_of(grad, self.shape), dim, indices, grad),
     result=lambda self_t, dim, indices: (pick(self_t, dim, indices, True, True), None),
 )
@@ -81,6 +82,7 @@ def cummax(self: Array, dim: int) -> tuple[Array, Array]:
 @op(
     outputs=("values", "indices"),
     out_overlap="unchecked",
+    out_dtype=exactly("expected scalar_type {wanted} but found {got}"),
     self=lambda grad, self, dim, indices: scatter_add(zeros_of(grad, self.shape), dim, indices, grad),
     result=lambda self_t, dim, indices: (pick(self_t, dim, indices, True, True), None),
 )

@@ -11,7 +11,7 @@ from pullback._arrays.memory import row_major
 from pullback._dtype import FROM_NUMPY
 from pullback._op.define import Array, function, op
 from pullback._op.missing import Missing
-from pullback._op.out import exact, no_overlap
+from pullback._op.out import exact, exactly, no_overlap
 from pullback.kernels.numpy.index import sorting as kernels
 from pullback.ops.create.copy import order_of_memory
 from pullback.ops.reduce.extremum import distribute, pick, place, refuse_complex, refuse_empty, shares
@@ -141,9 +141,21 @@ def refuse_unordered(kernel: str, self: Array) -> None:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{FROM_NUMPY[self.dtype].scalar_type}'")
 
 
+def values_and_places(values: str, places: str) -> Any:
+    """The demand that both have the dtypes of what is found, with what torch says of others."""
+
+    def check(name: str, target: Any, array: Array, lone: bool) -> None:
+        exactly(places if array.dtype == np.int64 else values)(name, target, array, lone)
+
+    return check
+
+
 @op(
     outputs=("values", "indices"),
     check_out=no_overlap,
+    out_dtype=values_and_places(
+        "output values must be of same type as input", "output indices must be of scalar type Long"
+    ),
     self=lambda grad, self_sym_sizes, dim, indices, keepdim: place(grad, dim, indices, keepdim, self_sym_sizes),
     result=lambda self_t, dim, indices, keepdim: (pick(self_t, dim, indices, keepdim), None),
 )
@@ -265,6 +277,10 @@ def nanmedian(self: Array, dim: int | None = None, keepdim: bool = False) -> Any
 
 @op(
     outputs=("values", "indices"),
+    out_dtype=values_and_places(
+        "expected scalar type '{wanted}' but got '{got}' for values output",
+        "expected scalar type '{wanted}' but got '{got}' for indices output",
+    ),
     self=lambda grad, self_sym_sizes, dim, indices, keepdim: place(grad, dim, indices, keepdim, self_sym_sizes),
     result=lambda self_t, dim, indices, keepdim: (pick(self_t, dim, indices, keepdim), None),
 )

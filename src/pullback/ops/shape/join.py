@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._dtype import FROM_NUMPY, can_cast
 from pullback._op.define import Array, explain, function, linear, op
 from pullback._op.out import no_overlap
 from pullback._runtime import messages
@@ -51,6 +52,13 @@ def check_cat(tensors: list[Array], dim: int) -> None:
                 )
 
 
+def castable(name: str, target: Any, array: Array, lone: bool) -> None:
+    """Torch's error for an `out` to which what is joined cannot be cast."""
+    if not can_cast(FROM_NUMPY[array.dtype], target.dtype):
+        kind = target.dtype.scalar_type
+        raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {kind}")
+
+
 @op(
     vmap="joined",
     sparse="joined",
@@ -58,6 +66,7 @@ def check_cat(tensors: list[Array], dim: int) -> None:
     method=False,
     promote=True,
     check_out=no_overlap,
+    out_dtype=castable,
     check_operands=check_parts,
     aliases=("concat", "concatenate"),
     check=check_cat,

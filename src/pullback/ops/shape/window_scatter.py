@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback._op.define import Array, function, op
+from pullback._op.out import exact
 from pullback._runtime import messages
 from pullback.kernels.numpy.index import strided
 from pullback.ops.shape.reshape import ints, zeros_of
@@ -59,6 +60,7 @@ def without(shape: tuple[int, ...], dim: int) -> tuple[int, ...]:
 @op(
     packed="moved",
     out_overlap="unchecked",
+    out_dtype=exact,
     self=lambda grad, dim, start, end, step: slice_scatter(
         grad, zeros_of(grad, slice_(grad, dim, start, end, step).shape), dim, start, end, step
     ),
