@@ -108,6 +108,12 @@ def counts(places: Any, weights: Any, bins: int, dtype: Any) -> Any:
     return out if index_add_into(out, 0, places, given) else None
 
 
+def ends(array: Any) -> tuple[Any, Any] | None:
+    """The least and the largest element, for which the device is waited; None where kernels do not find them."""
+    low, high = (reduced(how, array, None, False) for how in ("min", "max"))
+    return None if low is None or high is None else (low.item(), high.item())
+
+
 @native("bincount")
 def bincount(self: Any, weights: Any = None, minlength: int = 0) -> Any:
     """How often each integer occurs, or the sums of its weights; the largest is read, and the device waited for."""
@@ -116,9 +122,10 @@ def bincount(self: Any, weights: Any = None, minlength: int = 0) -> Any:
     if weights is not None and (type(weights) is not DeviceArray or weights.shape != self.shape):
         return None
     places = self if self.dtype in (INT32, INT64) else copied(self, INT64)
-    if places is None or int(reduced("min", places, None, False).item()) < 0:
+    found = None if places is None else ends(places)
+    if found is None or found[0] < 0:
         return None
-    bins = max(int(reduced("max", places, None, False).item()) + 1, minlength)
+    bins = max(int(found[1]) + 1, minlength)
     if bins >= MOST:
         return None
     if weights is None:
@@ -145,7 +152,10 @@ def histc(self: Any, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
         return None
     low, high = float(min), float(max)
     if low == high:
-        low, high = (float(reduced(how, self, None, False).item()) for how in ("min", "max"))
+        span = ends(self)
+        if span is None:
+            return None
+        low, high = map(float, span)
     if low == high:
         low, high = low - 1, high + 1
     if not np.isfinite([low, high]).all() or not low < high:
