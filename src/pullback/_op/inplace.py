@@ -353,6 +353,7 @@ def write_made(op: Op, self: Tensor, args: tuple[Any, ...], kwargs: dict[str, An
     array = self._array
     if (
         op.overwrites is not None
+        or (op.formerly and len(args) > sum([not p.keyword_only for p in op.params[1:]]))  # which a warning is about
         or self._counter is INFERENCE
         or array.size >= LARGE
         or (kwargs and not kwargs.keys() <= op.kinds.keys())

@@ -24,12 +24,15 @@ def variance(array: Array, axis: Any, keepdim: bool, count: int, correction: flo
         parts = [variance(part, axis, keepdim, count, correction) for part in (array.real, array.imag)]
         (real, real_mean), (imag, imag_mean) = parts
         return real + imag, from_parts(real_mean, imag_mean, np.complex128)
+    if type(keepdim) is not bool:
+        raise TypeError("keepdim must be True or False")
     freedom = float(max(count - correction, 0))
     made = reduce.variance(array, axis, keepdim, count, freedom) if array.size >= LARGE else None
     if made is not None:
         return made
     ndim = array.ndim
-    reduced = list(range(ndim)) if axis is None else [axis % ndim] if type(axis) is int and ndim else list(axis)
+    given = range(ndim) if axis is None or not ndim else (axis,) if type(axis) is int else axis
+    reduced = sorted([a % ndim for a in given])
     kept = [d for d in range(ndim) if d not in reduced]
     order = kept + reduced
     across = array if order == sorted(order) else array.transpose(order).copy()
