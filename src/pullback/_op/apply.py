@@ -82,6 +82,12 @@ def measured(op: Op, bound: Bound, out: Any = None) -> Any:
     return call(op, bound, out)
 
 
+def arrays_of(op: Op, bound: Bound) -> list[Any]:
+    """The arrays of the tensors an op was given. Not inside of a `try`: from Python 3.12 on an interrupt in a
+    comprehension there may miss its `finally`."""
+    return [value._array for name in op.tensors if isinstance(value := bound[name], Tensor)]
+
+
 def call(op: Op, bound: Bound, out: Any = None) -> Any:
     """The call itself, once nobody overrides it."""
     if waiting:
@@ -99,8 +105,7 @@ def call(op: Op, bound: Bound, out: Any = None) -> Any:
             who.explain(error, {name: bound[name] for name in op.tensors})
             raise
         if lays_out(op):
-            given = [value._array for name in op.tensors if isinstance(value := bound[name], Tensor)]
-            outs = laid_out(outs, deciding(op, given))
+            outs = laid_out(outs, deciding(op, arrays_of(op, bound)))
         if out is not None:
             return write_out(op, bound, outs, out)
     finally:
