@@ -85,10 +85,9 @@ class Adam(Rule):
         """Refused, as in torch."""
         raise RuntimeError("Adam does not support sparse gradients, please consider SparseAdam instead")
 
-    def update(self, parameter: Tensor, grad: Tensor, state: State, group: Group) -> None:
-        """One update of a parameter."""
-        lr, (beta1, beta2), eps, weight_decay = group["lr"], group["betas"], group["eps"], group["weight_decay"]
-        step = next_step(state)
+    def averages(self, parameter: Tensor, grad: Tensor, state: State, group: Group) -> tuple[Tensor, Tensor]:
+        """The running averages of the gradient and of its square, weight decay included."""
+        lr, (beta1, beta2), weight_decay = group["lr"], group["betas"], group["weight_decay"]
         if weight_decay != 0:
             if group["decoupled_weight_decay"]:
                 parameter.mul_(1 - lr * weight_decay)
@@ -96,25 +95,24 @@ class Adam(Rule):
                 grad = grad.add(parameter, alpha=weight_decay)
         mean = state["exp_avg"].lerp_(grad, 1 - beta1)
         square = state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-        correction1, correction2 = 1 - beta1**step, 1 - beta2**step
         if group["amsgrad"]:
             square = state["max_exp_avg_sq"].copy_(torch.maximum(state["max_exp_avg_sq"], square))
+        return mean, square
+
+    def update(self, parameter: Tensor, grad: Tensor, state: State, group: Group) -> None:
+        """One update of a parameter."""
+        lr, (beta1, beta2), eps = group["lr"], group["betas"], group["eps"]
+        step = next_step(state)
+        mean, square = self.averages(parameter, grad, state, group)
+        correction1, correction2 = 1 - beta1**step, 1 - beta2**step
         denominator = (square.sqrt() / correction2**0.5).add_(eps)
         parameter.addcdiv_(mean, denominator, value=-(lr / correction1))
 
     def update_on_device(self, parameter: Tensor, grad: Tensor, state: State, group: Group) -> None:
         """One update whose numbers are on the device: those that depend on the step are tensors."""
-        lr, (beta1, beta2), eps, weight_decay = group["lr"], group["betas"], group["eps"], group["weight_decay"]
+        lr, (beta1, beta2), eps = group["lr"], group["betas"], group["eps"]
         step = state["step"].add_(1)
-        if weight_decay != 0:
-            if group["decoupled_weight_decay"]:
-                parameter.mul_(1 - lr * weight_decay)
-            else:
-                grad = grad.add(parameter, alpha=weight_decay)
-        mean = state["exp_avg"].lerp_(grad, 1 - beta1)
-        square = state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-        if group["amsgrad"]:
-            square = state["max_exp_avg_sq"].copy_(torch.maximum(state["max_exp_avg_sq"], square))
+        mean, square = self.averages(parameter, grad, state, group)
         size = -(lr / (1 - beta1**step))
         denominator = (square.sqrt() / ((1 - beta2**step).sqrt() * size)).add_(eps / size)
         parameter.addcdiv_(mean, denominator)
