@@ -65,8 +65,7 @@ def about_to_write(tensor: Tensor) -> None:
 
 def bump_version(tensor: Tensor, depth: int = 2) -> None:
     """Count one write to the tensor's memory, and note where: the user's frame is at this depth or beyond."""
-    counter: Any = tensor._counter
-    if counter is INFERENCE:
+    if tensor._counter is INFERENCE:
         if not is_inference_mode_enabled():
             raise RuntimeError(messages.INFERENCE_INPLACE)
         return
@@ -77,6 +76,12 @@ def bump_version(tensor: Tensor, depth: int = 2) -> None:
     code, offset = frame.f_code, frame.f_lasti
     if code.co_filename not in USER:
         code, offset = caller_at(frame)
+    count_at(tensor, code, offset)
+
+
+def count_at(tensor: Tensor, code: Any, offset: int) -> None:
+    """Count one write to memory that is no inference tensor's, by this line."""
+    counter: Any = tensor._counter
     if counter is PRISTINE:
         tensor._counter = [1, code, offset]
         return

@@ -23,7 +23,7 @@ from pullback._arrays.sizes import translated
 from pullback._foreign import ForeignTensor
 from pullback._modes import current_task, grad_enabled, is_grad_enabled, modes
 from pullback._runtime.quiet import SILENT, errors, heard
-from pullback._tensor import Parameter, Tensor, ndarray, new, wrap
+from pullback._tensor import OWN_DTYPE, Extra, Parameter, Tensor, ndarray, new, wrap
 from pullback._thresholds import LARGE
 from pullback.autograd import anomaly_check, run_hooks, who
 from pullback.autograd.accumulate import accumulate_array, accumulate_tensor, in_grad_dtype
@@ -447,12 +447,15 @@ def settle(task: Task, leaf: Tensor) -> None:
 
 def settle_leaf(task: Task, leaf: Tensor) -> None:
     """What happens at a leaf."""
-    create_graph, arrived, needed = task.create_graph, task.arrived, task.needed
-    if needed is None and leaf._extra is None:
+    create_graph, arrived, needed, extra = task.create_graph, task.arrived, task.needed, leaf._extra
+    if needed is None and (extra is None or takes_any(extra)):
         if create_graph:
             accumulate_tensor(leaf, arrived.pop(leaf, None))
         else:
             accumulate_array(leaf, arrived, leaf)
+        if extra is not None and extra.post_accumulate:
+            task.node = accumulator_of(leaf)
+            run_hooks.after_accumulation(leaf)
         return
     if needed is not None and leaf not in needed:
         arrived.pop(leaf, None)
@@ -470,3 +473,9 @@ def settle_leaf(task: Task, leaf: Tensor) -> None:
         else:
             accumulate_array(leaf, {leaf: grad}, leaf)
     run_hooks.after_leaf(node, grad, create_graph)
+
+
+def takes_any(extra: Extra) -> bool:
+    """True if a leaf takes gradients as they come: nobody sees them before, none is wanted in another dtype."""
+    node = None if extra.accumulator is None else extra.accumulator()
+    return not extra.hooks and extra.grad_dtype is OWN_DTYPE and (node is None or node.hooks is None)

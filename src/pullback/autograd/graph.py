@@ -14,10 +14,12 @@ from pullback._device import CPU
 from pullback._lazy import stored
 from pullback._modes import before_write, current_task, modes, saved_tensor_hooks, saved_tensor_hooks_disabled
 from pullback._runtime.interrupts import Block
-from pullback._tensor import Tensor, bump_version, wrap
+from pullback._tensor import Tensor, wrap
+from pullback._versions import count_at
 from pullback.autograd.api import GradientEdge
 from pullback.autograd.engine import target_of
 from pullback.autograd.hooks import RemovableHandle
+from pullback.autograd.locations import caller_at, getframe
 from pullback.autograd.node import Node, accumulator_of, parts
 from pullback.autograd.task import Task
 from pullback.autograd.tensor_hooks import register_hook
@@ -52,11 +54,12 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     tensors = (tensor,) if isinstance(tensor, Tensor) else tensor
     if not isinstance(tensors, Iterable):
         raise RuntimeError("increment_version expect a Iterable[Tensor] as input")
+    code, offset = caller_at(getframe(1))
     for item in tensors:
         if not isinstance(item, Tensor):
             raise RuntimeError("increment_version expects each element of the iterable to be a tensor")
         if not item.is_inference():
-            bump_version(item)
+            count_at(item, code, offset)
 
 
 def set_override_stale_capture_stream(enabled: bool) -> None:

@@ -518,3 +518,32 @@ def test_hook_changing_the_gradient_in_place(torch):
     y.register_hook(lambda g: g.mul_(10).sum() and None)
     y.backward(torch.ones(2))
     return x.grad
+
+
+@on_both
+def test_a_leaf_takes_its_first_gradient_over_unless_a_hook_keeps_it(torch):
+    where = []
+
+    class Doubled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            made = grad * 2
+            where.append(made.data_ptr())
+            return made
+
+    kept, taken = [], []
+    hooks = [
+        lambda leaf: None,
+        lambda leaf: leaf.register_post_accumulate_grad_hook(lambda p: None),
+        lambda leaf: leaf.register_hook(kept.append),
+    ]
+    for register in hooks:
+        leaf = torch.zeros(1000, requires_grad=True)
+        register(leaf)
+        Doubled.apply(leaf).sum().backward()
+        taken.append(leaf.grad.data_ptr() == where[-1])
+    return taken, leaf.grad, kept

@@ -14,7 +14,7 @@ import numpy as np
 import pullback as torch
 from pullback import Tensor
 from pullback._lazy import LazyTensor
-from pullback._tensor import bump_version
+from pullback.autograd.accumulate import count_write
 from pullback.autograd.task import queue_callback
 from pullback.distributed.process_group import ProcessGroup
 from pullback.distributed.reduce_op import ReduceOp
@@ -169,7 +169,7 @@ class Reducer:
             return  # a sparse gradient waits for the end of backward
         bucket, index = self.place[id(param)]
         if self.in_place(param):
-            bucket._grads[index] = param.grad
+            bucket._grads[index] = param._grad
         else:
             self.fill(bucket._views[index], param.grad)
         bucket._missing -= 1
@@ -179,11 +179,12 @@ class Reducer:
 
     def in_place(self, param: Tensor) -> bool:
         """Whether the gradient of a parameter can be reduced where it is, without a way through the bucket."""
-        grad = param.grad
+        grad = param._grad
         if self.hook is not None or self.as_views or grad is None or id(param) in self.unused:
             return False
-        plain = type(grad) is not LazyTensor and grad.layout is torch.strided and grad.device.type == "cpu"
-        return plain and grad.dtype == param.dtype and grad._array.flags.c_contiguous
+        array = grad._array
+        plain = type(array) is np.ndarray and type(grad) is not LazyTensor
+        return plain and array.dtype == param._array.dtype and array.flags.c_contiguous
 
     def fill(self, view: Tensor, grad: Tensor | None) -> None:
         """A gradient into its place."""
@@ -240,8 +241,8 @@ class Reducer:
     def hand_over(self, param: Tensor, view: Tensor, grad: Tensor | None) -> None:
         """The reduced gradient becomes the parameter's; `grad`, if it was reduced where it is."""
         if grad is not None:
-            bump_version(grad)
-            if param.grad is not grad:
+            count_write(grad)
+            if param._grad is not grad:
                 param.grad = grad
         elif self.as_views and param.device.type == "cpu":
             param.grad = view
