@@ -15,6 +15,7 @@ from pullback.kernels.jit.gemm.pack import copy_rows, gather_rows, smaller, turn
 from pullback.kernels.jit.gemm.tile import (
     DEPTH,
     DTYPES,
+    EARLY,
     OLD,
     PANELS,
     ROWS,
@@ -36,6 +37,8 @@ PACKING = (0.5, 5.0, 7.0, 16.0)
 """What packing a vector costs in each of these ways, in multiplications of vectors."""
 MOST = 1024
 """Plans kept."""
+FAR, DEEP = 1 << 19, 64
+"""Bytes of a result that lies beyond the second-level cache; how far k runs at least while its lines are fetched."""
 
 
 class Left(NamedTuple):
@@ -279,10 +282,12 @@ def plan(a: Any, b: Any, old: Any, threads: int) -> tuple[Any, ...]:
     strip, across = shares(rows, columns, batches, threads if work >= SERIAL_PRODUCT else 1, PACKING[how], element)
     strips, acrosses = -(-rows // strip), -(-columns // (wide * across))
     items = batches * strips * acrosses
+    far = batches * rows * columns * size >= FAR and depth >= DEEP
+    flags = (0 if old is None else OLD) | (EARLY if far else 0)
     arguments = (
         steps(a_column), steps(b_row), steps(wide), tiles(element), rows, columns, depth,
         -(-depth // -(-depth // DEPTH)), a_row, a_column, b_row, b_column, columns, old_row, a_batch, b_batch,
-        rows * columns, old_batch, strip, across, strips, acrosses, how, 0 if old is None else OLD, threads,
+        rows * columns, old_batch, strip, across, strips, acrosses, how, flags, threads,
         items, grain(work, items) if batches < items else max(1, SERIAL_PRODUCT * items // (2 * work)),
     )  # fmt: skip
     if len(plans) >= MOST:

@@ -29,8 +29,9 @@ PANELS = 8
 """The most panels a block has."""
 DTYPES = {"float": "float32", "double": "float64", "i64": "int64", "i32": "int32"}
 """The numbers that can be multiplied."""
-OLD, ROW_BIAS = 1, 2
-"""Flags of a tile: add what `old` holds, add a number to each row."""
+OLD, ROW_BIAS, EARLY = 1, 2, 4
+"""Flags of a tile: add what `old` holds, add a number to each row, fetch the lines of the result while k runs."""
+PREFETCH = "@llvm.prefetch.p0"
 
 Table = np.ndarray[Any, np.dtype[np.int64]]
 ARGUMENTS = (
@@ -68,8 +69,14 @@ def tile_text(name: str, element: str, rows: int, halves: int) -> str:
 
     for m in range(rows):
         out += [f"  %lead{m} = mul i64 %step, {m}", at(f"row{m}", "a", f"%lead{m}")]
-    out += ["  br label %loop", "loop:", "  %k = phi i64 [0, %entry], [%next, %loop]"]
-    out += [f"  %s{m}_{v} = phi {types[v]} [zeroinitializer, %entry], [%n{m}_{v}, %loop]" for m, v in cells]
+    out += [f"  %f0 = and i64 %flags, {EARLY}", "  %fetch = icmp ne i64 %f0, 0"]
+    out += ["  br i1 %fetch, label %early, label %before", "early:"]
+    for m, v in cells:
+        out += [f"  %l{m}_{v} = mul i64 %c_step, {m}", f"  %m{m}_{v} = add i64 %l{m}_{v}, {v * lanes}"]
+        out += [at(f"e{m}_{v}", "c", f"%m{m}_{v}"), f"  call void {PREFETCH}(ptr %e{m}_{v}, i32 1, i32 3, i32 1)"]
+    out += ["  br label %before", "before:"]
+    out += ["  br label %loop", "loop:", "  %k = phi i64 [0, %before], [%next, %loop]"]
+    out += [f"  %s{m}_{v} = phi {types[v]} [zeroinitializer, %before], [%n{m}_{v}, %loop]" for m, v in cells]
     for side in "ab":
         out += [f"  %{side}p = getelementptr i64, ptr %{side}_at, i64 %k", f"  %{side}k = load i64, ptr %{side}p"]
     out.append(at("bk0", "b", "%bk"))
@@ -135,7 +142,7 @@ def tiles(element: str) -> Table:
     if found is not None:
         return np.array(found[0], np.int64)
     texts = [tile_text(name, element, *shape) for name, shape in zip(names, SHAPES, strict=True)]
-    declared = []
+    declared = [f"declare void {PREFETCH}(ptr, i32, i32, i32)\n"]
     for lanes in (target.lanes(element), target.lanes(element) // 2) if element in FLOATS else ():
         type = f"<{lanes} x {element}>"
         declared.append(f"declare {type} @llvm.fma.{mangled(type)}({type}, {type}, {type})\n")
