@@ -348,3 +348,50 @@ def test_an_error_in_another_thread_is_raised_by_the_caller(monkeypatch):
 
     with pytest.raises(ValueError, match="not this part"):
         workers.shared(refuse, np.arange(100_000.0))
+
+
+COUNTED = """
+declare void @pullback_parallel_for(ptr, ptr, i64, i64)
+define void @touch(ptr %out, i64 %begin, i64 %end, i64 %worker) {
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [%begin, %entry], [%next, %loop]
+  %at = getelementptr i64, ptr %out, i64 %i
+  %old = atomicrmw add ptr %at, i64 1 seq_cst
+  %next = add i64 %i, 1
+  %more = icmp slt i64 %next, %end
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+define void @all(ptr %out, i64 %count, i64 %grain) {
+  call void @pullback_parallel_for(ptr @touch, ptr %out, i64 %count, i64 %grain)
+  ret void
+}
+"""
+ONCE_EACH = f"""
+import ctypes, numpy as np
+from pullback.kernels import workers
+from pullback.kernels.jit.compiler import engine
+from pullback.kernels.jit.runtime import threads
+threads.start()
+run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(engine.load({COUNTED!r}, ["all"])[0])
+wrong = []
+for count in (1, 2, 3, 5, 70):
+    workers.set_threads(count)
+    for items in (1, 2, 3, 7, 64, 65, 1000, 4097):
+        for grain in (1, 2, 48, 64, 5000):
+            counted = np.zeros(items, np.int64)
+            for _ in range(5):
+                run(counted.ctypes.data, items, grain)
+            if counted.min() != 5 or counted.max() != 5:
+                wrong.append((count, items, grain))
+print(wrong)
+"""
+
+
+@needs_compiler
+def test_every_item_is_worked_on_once_by_any_number_of_threads():
+    """Also where there are more threads than spans of chunks."""
+    assert fresh(ONCE_EACH)[0].strip() == "[]"

@@ -2,8 +2,10 @@
 
 `pullback_parallel_for(function, args, count, grain)` cuts `count` items into chunks, a few per thread, and runs
 `function(args, begin, end, worker)` on each. The cut depends on the count, the grain and the number of threads alone,
-so results do not depend on who took which chunk. A second Python thread that comes while the pool is busy runs its
-chunks itself; after a fork the child starts workers of its own.
+so results do not depend on who took which chunk. Each worker begins with its own span of neighbouring chunks, the same
+part of the range at every call, whose data its cache holds from the last one: cores may be far from each other, and a
+line that another one has written comes as slowly as from memory. Who is done helps the others. A second Python thread
+that comes while the pool is busy runs its chunks itself; after a fork the child starts workers of its own.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ PAUSE = f'call void asm sideeffect "{WAIT}", "~{{memory}}"()' if WAIT else ""
 # Hot words stand on cache lines of their own.
 SOURCE = r"""
 @state = global i64 0, align 128
-@next = global i64 0, align 128
+@next = global [SPANS x [LINE x i64]] zeroinitializer, align 128
+@spans = global i64 1
 @count = global i64 0, align 128
 @chunk = global i64 0
 @function = global ptr null
@@ -60,23 +63,50 @@ define void @pullback_pool_threads(i64 %n) {
   store atomic i64 %n, ptr @threads seq_cst, align 8
   ret void
 }
+define internal i64 @end_of(i64 %span, i64 %spans, i64 %n, i64 %c) alwaysinline {
+  %up = add i64 %n, %c
+  %up1 = sub i64 %up, 1
+  %chunks = sdiv i64 %up1, %c
+  %share = mul i64 %span, %chunks
+  %first = sdiv i64 %share, %spans
+  %at = mul i64 %first, %c
+  ret i64 %at
+}
 define internal void @take_chunks(i64 %worker) {
 entry:
   %f = load ptr, ptr @function
   %args = load ptr, ptr @arguments
   %n = load i64, ptr @count
   %c = load i64, ptr @chunk
+  %spans = load i64, ptr @spans
+  %own = srem i64 %worker, %spans
+  br label %span
+span:
+  %nr = phi i64 [0, %entry], [%nr1, %after]
+  %on = add i64 %own, %nr
+  %s = srem i64 %on, %spans
+  %s1 = add i64 %s, 1
+  %stop = call i64 @end_of(i64 %s1, i64 %spans, i64 %n, i64 %c)
+  %next = getelementptr [LINE x i64], ptr @next, i64 %s
   br label %head
 head:
-  %i = atomicrmw add ptr @next, i64 %c seq_cst
-  %more = icmp slt i64 %i, %n
-  br i1 %more, label %body, label %done
+  %seen = load atomic i64, ptr %next monotonic, align 8
+  %some = icmp slt i64 %seen, %stop
+  br i1 %some, label %take, label %after
+take:
+  %i = atomicrmw add ptr %next, i64 %c seq_cst
+  %more = icmp slt i64 %i, %stop
+  br i1 %more, label %body, label %after
 body:
   %far = add i64 %i, %c
   %within = icmp slt i64 %far, %n
   %end = select i1 %within, i64 %far, i64 %n
   call void %f(ptr %args, i64 %i, i64 %end, i64 %worker)
   br label %head
+after:
+  %nr1 = add i64 %nr, 1
+  %others = icmp slt i64 %nr1, %spans
+  br i1 %others, label %span, label %done
 done:
   ret void
 }
@@ -195,7 +225,19 @@ parallel:
   store ptr %args, ptr @arguments
   store i64 %n, ptr @count
   store i64 %c, ptr @chunk
-  store i64 0, ptr @next
+  %wide_crew = icmp sgt i64 %t, SPANS
+  %spans = select i1 %wide_crew, i64 SPANS, i64 %t
+  store i64 %spans, ptr @spans
+  br label %span
+span:
+  %s0 = phi i64 [0, %parallel], [%s1, %span]
+  %first = call i64 @end_of(i64 %s0, i64 %spans, i64 %n, i64 %c)
+  %at = getelementptr [LINE x i64], ptr @next, i64 %s0
+  store i64 %first, ptr %at
+  %s1 = add i64 %s0, 1
+  %others = icmp slt i64 %s1, %spans
+  br i1 %others, label %span, label %open
+open:
   TELL_PLACE
   store atomic i64 %t, ptr @crew monotonic, align 8
   %s = load atomic i64, ptr @state seq_cst, align 8
@@ -230,6 +272,8 @@ end_parallel:
 }
 """
 
+SPANS, LINE = 64, 16
+"""Spans of chunks at most, and the words from the counter of one to that of the next: none share a cache line."""
 MASK = 128
 """Bytes of a set of cores, one bit each."""
 DECLARATIONS = """
@@ -277,6 +321,7 @@ def source() -> str:
     moving = can_move()
     text = SOURCE.replace("PAUSE", PAUSE).replace("TELL_PLACE", TELL_PLACE if moving else "")
     text = text.replace("STEP_ASIDE", STEP_ASIDE if moving else "").replace("MASK", str(MASK))
+    text = text.replace("SPANS", str(SPANS)).replace("LINE", str(LINE))
     return text + (DECLARATIONS if moving else "")
 
 
