@@ -39,6 +39,11 @@ NARROW_PRODUCT = 4
 # ------------------------------------------------------------------ threads
 POINTWISE_SHARE = 1 << 16
 """Cheap operations that are worth another thread: as long as one takes to wake, 5 us."""
+REGION_SHARE = POINTWISE_SHARE // 8
+"""The same inside of a compiled program: its threads are awake, and each has the data of its part in its cache.
+
+A loop that one thread does alone fetches what the others have written, which takes several times as long as the loop.
+"""
 ROWS_SHARE = 32768
 """Elements of rows per share of a thread: below that, waking another costs more than it saves."""
 UPDATE_SHARE = ROWS_SHARE // 2

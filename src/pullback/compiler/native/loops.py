@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pullback._arrays.memory import joined
-from pullback._thresholds import POINTWISE_SHARE
+from pullback._thresholds import REGION_SHARE
 from pullback.compiler.native.pieces import Point, Reduce, Window
 from pullback.kernels.jit.compiler.target import ELEMENTS, SIZES, VECTOR_BYTES
 from pullback.kernels.jit.language.code import Code, Value
@@ -125,7 +125,7 @@ class Group:
         order = order_of(*[node for _, node in self.stores])
         body = self.body(order)
         total = int(np.prod(body.sizes))
-        share = max(POINTWISE_SHARE // max(body.cost, 1), 512) & -64
+        share = max(REGION_SHARE // max(body.cost, 1), 512) & -64
         grain = 0 if total <= 2 * share else max(share // (total // body.sizes[0]), 1)
         key = f"{described(order)} {places_in(order, body.loads)} {places_in(order, self.stores)} "
         key += f"{body.sizes} {body.steps} {body.lanes} {bool(grain)}"
@@ -381,9 +381,9 @@ def call_of_reduction(code: Code, reduce: Reduce, place: Place) -> Call:
     x, out = reduce.x, reduce.out
     kept = [d for d in range(len(x.shape)) if d not in reduce.axes and x.shape[d] > 1]
     count, grain = 1, 0
-    if kept and x.size > 2 * POINTWISE_SHARE:
+    if kept and x.size > 2 * REGION_SHARE:
         count = x.shape[kept[0]]
-        grain = max(POINTWISE_SHARE * count // x.size, 1)
+        grain = max(REGION_SHARE * count // x.size, 1)
         if x.strides[kept[0]] == 1:  # whole vectors of columns
             grain = -(-grain // 64) * 64
         if grain >= count:
