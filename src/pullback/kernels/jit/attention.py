@@ -16,14 +16,16 @@ import numpy as np
 
 from pullback.kernels import workers
 from pullback.kernels.jit.compiler.target import VECTOR_BYTES, lanes
+from pullback.kernels.jit.gemm.pack import smaller, transposed
 from pullback.kernels.jit.language import elementary
 from pullback.kernels.jit.language.code import Code, Value, Variable
-from pullback.kernels.jit.rows.programs import DTYPES, ELEMENTS, fold, scalar, spread, vector_of, write_row
+from pullback.kernels.jit.rows.programs import DTYPES, ELEMENTS, combine, spread, vector_of, write_row
 from pullback.kernels.jit.runtime import calls
 
 Array = np.ndarray[Any, Any]
 QUERIES = 8 if VECTOR_BYTES == 64 else 4
 """Queries per block: with two vectors each, their sums fill half of the registers."""
+ROWS = range(QUERIES)
 VECTORS = 2
 CHUNK = 64
 """Queries per item in the forward pass: the keys are turned once for so many."""
@@ -42,15 +44,21 @@ class Head:
 
 
 def turn(code: Code, head: Head, count: Value, features: Value, out: Value, room: Value, element: str) -> None:
-    """out[f, j] = head[j, f] for all rows j; the places up to a multiple of the block are zero."""
-    width = lanes(element)
+    """out[f, j] = head[j, f] for all rows j, square by square; the last row stands in the places up to a multiple of
+    the block."""
+    width, type = lanes(element), vector_of(element)
     numbers = ", ".join(f"i64 {lane}" for lane in range(width))
     lane = Value(code, f"<{numbers}>", f"<{width} x i64>")
+    whole, last = features & -width, count - 1
     with code.loop(0, room, width) as j:
+        rows = [head.row(smaller(code, j + i, last)) for i in range(width)]
+        with code.loop(0, whole, width) as f:
+            for i, line in enumerate(transposed(code, [code.load(row, f, type) for row in rows])):
+                code.store(line, out, (f + i) * room + j)
         mask = code.tail_mask(count - j, width)
-        rows = (code.splat(j, width) + lane) * code.splat(head.step, width)
-        with code.loop(0, features) as f:
-            value = code.gather(code.at(head.base, f, element), rows, element, mask)
+        places = (code.splat(j, width) + lane) * code.splat(head.step, width)
+        with code.loop(whole, features) as f:
+            value = code.gather(code.at(head.base, f, element), places, element, mask)
             code.store(value, out, f * room + j)
 
 
@@ -89,48 +97,43 @@ class Block:
 
     def __init__(self, code: Code, first: Value, queries: Value, keys: Value, causal: bool, element: str) -> None:
         self.code, self.first, self.element = code, first, element
-        left = queries - first
-        self.rows = code.select(left < QUERIES, left, code.const(QUERIES, "i64"))
-        seen = first + self.rows
-        self.seen = code.select(seen < keys, seen, keys) if causal else keys
+        self.rows = smaller(code, queries - first, QUERIES)
+        self.seen = smaller(code, first + self.rows, keys) if causal else keys
         """Keys that any of these queries may look at."""
-        width = lanes(element) * VECTORS
+        width = lanes(element)
         self.room = (self.seen + (width - 1)) & -width
+        """The same up to a whole vector."""
         self.causal = causal
 
     def row(self, r: int) -> Value:
         """The number of row r, or of the last one."""
-        last = self.rows - 1
-        wanted = self.code.const(r, "i64")
-        return self.first + self.code.select(wanted < last, wanted, last)
+        return self.first + smaller(self.code, self.rows - 1, r)
 
     def pointers(self, head: Head) -> list[Value]:
         """Where the rows of an array begin."""
-        return [head.row(self.row(r)) for r in range(QUERIES)]
+        return [head.row(self.row(r)) for r in ROWS]
 
-    def looks_at(self, row: Value, keys: Value) -> Value:
-        """How many keys one query sees."""
+    def looks_at(self, keys: Value) -> list[Value]:
+        """How many keys each query sees."""
         if not self.causal:
-            return keys
-        end = row + 1
-        return self.code.select(end < keys, end, keys)
+            return [keys] * QUERIES
+        return [smaller(self.code, self.row(r) + 1, keys) for r in ROWS]
 
-    def fill(self, rows: list[Value], turned: Value, room: Value, features: Value, out: Value) -> None:
-        """out[r, j] = rows[r] . turned[:, j], for the keys that are seen."""
+    def fill(self, rows: list[Value], turned: Value, room: Value, features: Value, out: list[Value]) -> None:
+        """out[r][j] = rows[r] . turned[:, j], for the keys that are seen."""
         code, element = self.code, self.element
 
         def body(column: Value, vectors: int) -> None:
             found = products(code, rows, turned, room, column, features, vectors, element)
             for r, line in enumerate(found):
                 for v, value in enumerate(line):
-                    code.store(value, out, column + (room * r + v * lanes(element)))
+                    code.store(value, out[r], column + v * lanes(element))
 
         in_columns(code, self.room, element, body)
 
-    def times(self, weights: Value, room: Value, head: Head, features: Value, write: Callable[..., None]) -> None:
-        """weights @ head for these rows: `write(row, place, value)` for each that exists."""
+    def times(self, rows: list[Value], head: Head, features: Value, write: Callable[..., None]) -> None:
+        """The weights in these rows @ head: `write(row, place, value)` for each that exists."""
         code, element = self.code, self.element
-        rows = [code.at(weights, room * r, element) for r in range(QUERIES)]
 
         def body(column: Value, vectors: int) -> None:
             found = products(code, rows, head.base, head.step, column, self.seen, vectors, element)
@@ -148,15 +151,22 @@ def clear(code: Code, place: Value, length: Value, element: str) -> None:
     write_row(code, length, element, lambda i: code.store(zero, place, i), 1)
 
 
-def biased(
-    code: Code, scores: Value, length: Value, factor: Value, bias: Value | None, element: str
-) -> Callable[[Value], Value]:
-    """The scaled score of a vector of keys, with its bias."""
+def lines_of(code: Code, place: Value, room: Value, element: str) -> list[Value]:
+    """Where the rows of a block begin; they lie a vector further apart than they are long, lest places of a power of
+    two keys share the same lines of the cache."""
+    return [code.at(place, (room + lanes(element)) * r, element) for r in ROWS]
+
+
+def scores_of(
+    code: Code, lines: list[Value], lengths: list[Value], factor: Value, bias: list[Value] | None, element: str
+) -> Callable[[int, Value], tuple[Value, Value]]:
+    """The scaled scores of a vector of keys from i on for row r, with their bias, and which lanes are keys it sees."""
     type = vector_of(element)
 
-    def score(i: Value) -> Value:
-        value = code.load(scores, i, type) * factor
-        return value if bias is None else value + code.load(bias, i, type)
+    def score(r: int, i: Value) -> tuple[Value, Value]:
+        mask = code.tail_mask(lengths[r] - i, lanes(element))
+        value = code.load(lines[r], i, type) * factor
+        return value if bias is None else value + code.load(bias[r], i, type, mask), mask
 
     return score
 
@@ -185,56 +195,76 @@ def unpack(code: Code, given: tuple[Value, ...], count: int) -> tuple[Any, ...]:
 @cache
 def forward_kernel(element: str, causal: bool, with_bias: bool) -> Callable[..., bool]:
     """The answers and the logarithms of the sums. An item is a chunk of queries of one head."""
-    dtype = DTYPES[element]
+    dtype, type, width = DTYPES[element], vector_of(element), lanes(element)
     names = "qkvOL"
 
     def describe(code: Code, *given: Value) -> None:
         arrays, (scratch, mine), n, steps, factor = unpack(code, given, len(names) + with_bias)
-        width = lanes(element) * VECTORS
-        room = (n["keys"] + (width - 1)) & -width
+        room = (n["keys"] + (width * VECTORS - 1)) & -(width * VECTORS)
+        zero = code.const(0.0, type)
+        inverse, totals = code.stack(QUERIES, element), code.stack(max(QUERIES, width), element)
+        for r in range(0, max(QUERIES, width), width):
+            code.store(code.const(1.0, type), totals, r)
         turned = code.at(scratch, mine, element)
-        scores = code.at(turned, room * n["features"], element)
+        lines = lines_of(code, code.at(turned, room * n["features"], element), room, element)
         chunks = (n["queries"] + (CHUNK - 1)) // CHUNK
         spread_factor = spread(code, factor)
         with code.loop(code.begin, code.end) as item:
             number, chunk = item // chunks, item % chunks
             batch, head = number // n["heads"], number % n["heads"]
             own = head // n["shared"]
-            q, out, sums = (Head(code, arrays[i], steps[i], batch, head, element) for i in (0, 3, 4))
+            q, out, out_sums = (Head(code, arrays[i], steps[i], batch, head, element) for i in (0, 3, 4))
             k, v = (Head(code, arrays[i], steps[i], batch, own, element) for i in (1, 2))
             turn(code, k, n["keys"], n["features"], turned, room, element)
             last = code.select((chunk + 1) * CHUNK < n["queries"], (chunk + 1) * CHUNK, n["queries"])
             with code.loop(chunk * CHUNK, last, QUERIES) as first:
                 block = Block(code, first, last, n["keys"], causal, element)
-                block.fill(block.pointers(q), turned, room, n["features"], scores)
-                inverse = code.stack(QUERIES, element)
-                with code.loop(0, block.rows) as r:
-                    row = first + r
-                    line, length = code.at(scores, room * r, element), block.looks_at(row, n["keys"])
-                    bias = Head(code, arrays[5], steps[5], batch, head, element).row(row) if with_bias else None
-                    score = biased(code, line, length, spread_factor, bias, element)
-                    (top,) = fold(code, length, element, lambda i: (score(i),), ["top"])
-                    blind = code.compare("eq", top, -float("inf"))
-                    top = code.select(blind, 0.0, top)
-                    top_vector = spread(code, top)
-
-                    def weigh(i: Value) -> tuple[Value]:
-                        weight = elementary.exp(code, score(i) - top_vector)
-                        code.store(weight, line, i)
-                        return (weight,)
-
-                    (total,) = fold(code, length, element, weigh, ["add"], 2)
-                    # Keys after this query count for the others of the block only.
-                    clear(code, code.at(line, length, element), block.seen - length, element)
-                    logarithm = scalar(code, elementary.log, total) + top
-                    code.store(code.select(blind, 0.0, logarithm), sums.row(row), 0)
-                    code.store(code.select(blind, 0.0, code.const(1.0, element) / total), inverse, r)
+                block.fill(block.pointers(q), turned, room, n["features"], lines)
+                bias = block.pointers(Head(code, arrays[5], steps[5], batch, head, element)) if with_bias else None
+                lengths = block.looks_at(n["keys"])
+                score = scores_of(code, lines, lengths, spread_factor, bias, element)
+                tops = [code.variable(code.const(-float("inf"), type)) for _ in ROWS]
+                with code.loop(0, block.room, width) as i:
+                    for r in ROWS:
+                        value, mask = score(r, i)
+                        value = code.select(mask, value, -float("inf"))
+                        tops[r].set(combine(code, "top", tops[r].get(), value))
+                largest = [code.reduce(top.get(), "max") for top in tops]
+                blind = [code.compare("eq", top, -float("inf")) for top in largest]
+                largest = [code.select(none, 0.0, top) for none, top in zip(blind, largest, strict=True)]
+                spread_tops = [spread(code, top) for top in largest]
+                sums_of = [[code.variable(zero) for _ in range(2)] for _ in ROWS]
+                with code.loop(0, block.room, width) as i:
+                    odd = code.compare("ne", i & width, 0)
+                    for r in ROWS:
+                        value, mask = score(r, i)
+                        weight = code.select(mask, elementary.exp(code, value - spread_tops[r]), 0.0)
+                        # Keys after this query count for the others of the block only.
+                        code.store(weight, lines[r], i)
+                        # Every other vector of what fills pairs of them has a sum of its own.
+                        pairs = code.select(odd, lengths[r] & -(2 * width), 0)
+                        second = code.tail_mask(pairs - i, width)
+                        for total, mine in zip(
+                            sums_of[r],
+                            (code.select(second, 0.0, weight), code.select(second, weight, 0.0)),
+                            strict=True,
+                        ):
+                            total.set(total.get() + mine)
+                for r in ROWS:
+                    total = code.reduce(sums_of[r][0].get() + sums_of[r][1].get(), "add")
+                    code.store(total, totals, r)
+                    code.store(code.select(blind[r], 0.0, code.const(1.0, element) / total), inverse, r)
+                for r in range(0, QUERIES, width):
+                    code.store(elementary.log(code, code.load(totals, r, type)), totals, r)
+                for r in ROWS:
+                    logarithm = code.load(totals, r, element) + largest[r]
+                    code.store(code.select(blind[r], 0.0, logarithm), out_sums.row(block.row(r)), 0)
 
                 def write(row: Value, r: int, place: Value, value: Value) -> None:
                     scale = spread(code, code.load(inverse, r, element))
                     code.store(value * scale, out.row(row), place)
 
-                block.times(scores, room, v, n["features"], write)
+                block.times(lines, v, n["features"], write)
 
     return calls.kernel(
         f"attention_{'causal_' * causal}{'bias_' * with_bias}{dtype}", params_of(dtype, names, with_bias), describe,
@@ -245,18 +275,18 @@ def forward_kernel(element: str, causal: bool, with_bias: bool) -> Callable[...,
 @cache
 def backward_kernel(element: str, causal: bool, with_bias: bool) -> Callable[..., bool]:
     """The gradients of queries, keys and values. An item is a head of keys, with all queries that share it."""
-    dtype, type = DTYPES[element], vector_of(element)
+    dtype, type, width = DTYPES[element], vector_of(element), lanes(element)
     names = "gqkvolQKV"
 
     def describe(code: Code, *given: Value) -> None:
         arrays, (scratch, mine), n, steps, factor = unpack(code, given, len(names) + with_bias)
-        width = lanes(element) * VECTORS
-        room = (n["keys"] + (width - 1)) & -width
+        room = (n["keys"] + (width * VECTORS - 1)) & -(width * VECTORS)
         whole = room * n["features"]
         keys = code.at(scratch, mine, element)
         values = code.at(keys, whole, element)
         scores = code.at(values, whole, element)
-        changes = code.at(scores, room * QUERIES, element)
+        lines = lines_of(code, scores, room, element)
+        changes = lines_of(code, code.at(scores, (room + width) * QUERIES, element), room, element)
         scale = spread(code, factor)
         groups = n["heads"] // n["shared"]
         with code.loop(code.begin, code.end) as item:
@@ -273,36 +303,26 @@ def backward_kernel(element: str, causal: bool, with_bias: bool) -> Callable[...
                 )
                 with code.loop(0, n["queries"], QUERIES) as first:
                     block = Block(code, first, n["queries"], n["keys"], causal, element)
-                    block.fill(block.pointers(q), keys, room, n["features"], scores)
+                    block.fill(block.pointers(q), keys, room, n["features"], lines)
                     block.fill(block.pointers(g), values, room, n["features"], changes)
-                    with code.loop(0, block.rows) as r:
-                        row = first + r
-                        line, change = (code.at(p, room * r, element) for p in (scores, changes))
-                        length = block.looks_at(row, n["keys"])
-                        bias = Head(code, arrays[9], steps[9], batch, number, element).row(row) if with_bias else None
-                        score = biased(code, line, length, scale, bias, element)
-                        top = spread(code, code.load(sums.row(row), 0, element))
-                        gi, oi = g.row(row), out.row(row)
-                        (inner,) = fold(
-                            code, n["features"], element,
-                            lambda i: (code.load(gi, i, type) * code.load(oi, i, type),), ["add"], 1,
-                        )  # fmt: skip
-                        inner = spread(code, inner)
-
-                        def each(i: Value) -> None:
-                            weight = elementary.exp(code, score(i) - top)
-                            code.store((code.load(change, i, type) - inner) * weight * scale, change, i)
-                            code.store(weight, line, i)
-
-                        write_row(code, length, element, each, 1)
-                        for place in (line, change):
-                            clear(code, code.at(place, length, element), block.seen - length, element)
+                    bias = Head(code, arrays[9], steps[9], batch, number, element) if with_bias else None
+                    score = scores_of(code, lines, block.looks_at(n["keys"]), scale,
+                                      None if bias is None else block.pointers(bias), element)  # fmt: skip
+                    inner = inner_products(code, block.pointers(g), block.pointers(out), n["features"], element)
+                    tops = [spread(code, code.load(place, 0, element)) for place in block.pointers(sums)]
+                    with code.loop(0, block.room, width) as i:
+                        for r in ROWS:
+                            value, mask = score(r, i)
+                            weight = elementary.exp(code, value - tops[r])
+                            change = (code.load(changes[r], i, type) - inner[r]) * weight * scale
+                            code.store(code.select(mask, change, 0.0), changes[r], i)
+                            code.store(code.select(mask, weight, 0.0), lines[r], i)
                     block.times(
-                        changes, room, k, n["features"],
+                        changes, k, n["features"],
                         lambda row, r, place, value: code.store(value, d_q.row(row), place),
                     )  # fmt: skip
-                    spread_to(code, block, changes, room, q, d_k, n["features"])
-                    spread_to(code, block, scores, room, g, d_v, n["features"])
+                    spread_to(code, block, changes, q, d_k, n["features"])
+                    spread_to(code, block, lines, g, d_v, n["features"])
 
     return calls.kernel(
         f"attention_backward_{'causal_' * causal}{'bias_' * with_bias}{dtype}", params_of(dtype, names, with_bias),
@@ -310,8 +330,23 @@ def backward_kernel(element: str, causal: bool, with_bias: bool) -> Callable[...
     )  # fmt: skip
 
 
-def spread_to(code: Code, block: Block, weights: Value, room: Value, source: Head, to: Head, features: Value) -> None:
-    """to[j] += sum over the rows r of the block of weights[r, j] * source[r], for all keys j that are seen."""
+def inner_products(code: Code, left: list[Value], right: list[Value], length: Value, element: str) -> list[Value]:
+    """The inner products of rows, each in all lanes of a vector."""
+    type = vector_of(element)
+    totals = [code.variable(code.const(0.0, type)) for _ in left]
+
+    def take(i: Value) -> None:
+        for a, b, total in zip(left, right, totals, strict=True):
+            value = code.load(a, i, type) * code.load(b, i, type)
+            value = value if code.mask is None else code.select(code.mask, value, 0.0)
+            total.set(total.get() + value)
+
+    write_row(code, length, element, take, 1)
+    return [spread(code, code.reduce(total.get(), "add")) for total in totals]
+
+
+def spread_to(code: Code, block: Block, weights: list[Value], source: Head, to: Head, features: Value) -> None:
+    """to[j] += sum over the rows r of the block of weights[r][j] * source[r], for all keys j that are seen."""
     element = block.element
     type, width = vector_of(element), lanes(element)
     rows = block.pointers(source)
@@ -326,8 +361,8 @@ def spread_to(code: Code, block: Block, weights: Value, room: Value, source: Hea
         with code.loop(0, block.seen) as j:
             places = [code.at(to.row(j), column + v * width, element) for v in range(vectors)]
             totals = [code.load(place, 0, type) for place in places]
-            for r in range(QUERIES):
-                factor = code.splat(code.load(weights, j + room * r, element), width)
+            for r in ROWS:
+                factor = code.splat(code.load(weights[r], j, element), width)
                 totals = [code.fma(factor, part.get(), t) for part, t in zip(held[r], totals, strict=True)]
             for place, total in zip(places, totals, strict=True):
                 code.store(total, place, 0)
@@ -390,7 +425,8 @@ def forward(
         return None
     out, sums = np.empty_like(query), np.empty(query.shape[:3], query.dtype)
     arrays = [query, key, value, out, sums, *full_bias(bias, query, key)]
-    each = room_for(key.shape[2], element) * (query.shape[3] + QUERIES)
+    room = room_for(key.shape[2], element)
+    each = room * query.shape[3] + (room + lanes(element)) * QUERIES
     items = query.shape[0] * query.shape[1] * -(-query.shape[2] // CHUNK)
     kernel = forward_kernel(element, causal, bias is not None)
     done = kernel(*arrays, *arguments(arrays, each, query, key), scale, items, grain(query, key, items))
@@ -416,7 +452,8 @@ def backward(
     if any(array.strides[3] != array.itemsize for array in made):
         return None
     arrays = [grad, query, key, value, out, sums, *made, *full_bias(bias, query, key)]
-    each = room_for(key.shape[2], element) * 2 * (query.shape[3] + QUERIES)
+    room = room_for(key.shape[2], element)
+    each = 2 * (room * query.shape[3] + (room + lanes(element)) * QUERIES)
     items = key.shape[0] * key.shape[1]
     kernel = backward_kernel(element, causal, bias is not None)
     done = kernel(*arrays, *arguments(arrays, each, query, key), scale, items, grain(query, key, items))
