@@ -206,7 +206,7 @@ def var(
     if unbiased is not None and correction is not None:
         raise AssertionError("Only one of unbiased and correction may be given")
     if correction is None:
-        correction = 0.0 if unbiased is False else 1.0
+        correction = 1.0 if unbiased is None or unbiased else 0.0
     kind = dtype
     if kind is None:
         kind = input.dtype if input.dtype.is_floating_point or input.dtype.is_complex else torch.float32

@@ -329,9 +329,10 @@ def test_places_in_tensors_without_elements_are_divided_by_zero(indices: str, sh
     agree(f"torch.unravel_index({indices}, {shape})")
 
 
-@pytest.mark.parametrize("x", ["torch.ones(1, 5).expand(5, 5)", "torch.ones(3, 2).t()", "torch.ones(2, 3)[:, ::2]"])
-def test_polygamma_of_half_precision_lies_in_memory_as_torchs_does(x: str) -> None:
-    agree(f"torch.polygamma(4, ({x}).half()).stride()")
+@pytest.mark.parametrize("n", [0, 1, 2, 4])
+@pytest.mark.parametrize("x", ["(1, 5).half().expand(5, 5)", "(3, 2).half().t()", "(2, 3).half()[:, ::2]"])
+def test_polygamma_of_half_precision_lies_in_memory_as_torchs_does(x: str, n: int) -> None:
+    agree(f"torch.polygamma({n}, torch.ones{x}).stride()")
 
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "float32"])
@@ -373,3 +374,52 @@ def test_values_and_places_are_written_into_their_own_dtypes_alone(call: str, pl
 )
 def test_results_are_written_into_the_dtypes_torch_writes_them_into(call: str, dtype: str) -> None:
     agree(f"(lambda x: torch.{call}, out=torch.empty(0, dtype=torch.{dtype})))(torch.tensor([[3.0, 1.0], [2.0, 4.0]]))")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("parameters", ["None, w", "w, None", "w, w", "None, None"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "native_layer_norm(x, (4,), {0}, 0.5)",
+        "native_group_norm(x, {0}, 2, 4, 1, 2, 0.5)",
+        "native_batch_norm(x, {0}, None, None, True, 0.1, 0.5)",
+    ],
+)
+def test_statistics_have_the_dtype_of_the_parameters_also_of_a_bias_alone(
+    call: str, parameters: str, dtype: str
+) -> None:
+    x = f"torch.tensor([[1.0, 2.0, 4.0, 5.0], [3.0, -2.0, 0.5, 1.0]]).to(torch.{dtype})"
+    agree(f"(lambda x, w: torch.{call.format(parameters)})({x}, torch.tensor([1.0, 2.0, 3.0, 4.0]))")
+
+
+@pytest.mark.parametrize("size", ["4", "5", "0", "2, 4", "stepped"])
+@pytest.mark.parametrize("call", ["matmul(a, b", "nn.functional.linear(a, b.t()", "linalg.multi_dot([a, b]"])
+def test_a_vector_times_a_matrix_makes_one_row_of_out(call: str, size: str) -> None:
+    def program(torch: Any) -> Any:
+        a, b = torch.tensor([1.0, 2.0, 3.0]), torch.arange(12.0).reshape(3, 4)
+        out = torch.zeros(8)[::2] if size == "stepped" else eval(f"torch.zeros({size})", {"torch": torch})
+        eval(f"torch.{call}, out=out)", {"torch": torch, "a": a, "b": b, "out": out})
+        return out, out.stride(), out._version
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        same(program)
+
+
+@pytest.mark.parametrize("unbiased", [0, 1, 0.0, False, True, None])
+@pytest.mark.parametrize("name", ["std", "var"])
+def test_masked_deviations_ask_a_number_whether_it_is_true(name: str, unbiased: Any) -> None:
+    agree(f"torch.masked.{name}(torch.tensor([1.0, 2.0, 4.0]), 0, {unbiased})")
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("target", ["int64", "int32", "int8"])
+def test_gradients_of_soft_margins_overflow_in_the_dtype_of_the_scores(dtype: str, target: str) -> None:
+    def program(torch: Any) -> Any:
+        x = torch.tensor([-30.0, -8.0, 0.5, 20.0], dtype=getattr(torch, dtype), requires_grad=True)
+        signs = torch.tensor([5, -3, 1, -4], dtype=getattr(torch, target))
+        torch.nn.functional.soft_margin_loss(x, signs, reduction="sum").backward()
+        return x.grad
+
+    same(program)

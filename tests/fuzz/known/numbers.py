@@ -15,6 +15,7 @@ from tests.fuzz.known.reason import (
     half,
     mirrored,
     near,
+    nowhere_finite,
     signs_of_nan,
     smallest,
     special,
@@ -130,6 +131,11 @@ NOT_FINITE = [
         line=r"\bsgn_?\(",
         said="nan",
         given=(special, complex_numbers),
+    ),
+    Known(
+        "which parts of complex numbers are infinite or NaN, of which torch's vectors and single elements have others",
+        "value",
+        given=(special, nowhere_finite),
     ),
     Known(
         "products of complex numbers with infinities",

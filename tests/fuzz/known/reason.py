@@ -261,6 +261,12 @@ def outgrown(case: Case) -> bool:
     return held is not None and tuple(held[0].shape) != held[1]
 
 
+def leaf_set(case: Case) -> bool:
+    """A leaf that wants a gradient is made to look at other memory."""
+    wanting = {name for name, leaf in case.program.leaves if leaf.wants_grad}
+    return any(name in wanting for name in re.findall(r"\b(\w+)\.set_\(", case.whole))
+
+
 def extreme_of_one(case: Case) -> bool:
     """There is a running extreme of a tensor without dimensions."""
     lines = replayed(case)
@@ -282,6 +288,23 @@ def mirrored(case: Case) -> bool:
     return one.imag != 0 and abs(one.conjugate() - other) <= 1e-4 * abs(one)
 
 
+def of_one_size(case: Case) -> bool:
+    """They are of one size, and point elsewhere."""
+    one, other = case.numbers or (0, 1)
+    return abs(abs(one) - abs(other)) <= 1e-4 * abs(one)
+
+
+def nowhere_finite(case: Case) -> bool:
+    """Neither of two complex numbers is finite: which of their parts is infinite or NaN is the way's own affair."""
+    one, other = case.numbers or (0, 1)
+    return "j" in case.found.text and not np.isfinite(one) and not np.isfinite(other)
+
+
+def laid_apart(case: Case) -> bool:
+    """A result is written into a tensor that is not contiguous."""
+    return any(not target.is_contiguous() for target, _ in writes(case))
+
+
 def near(case: Case) -> bool:
     """They are the same to a digit."""
     one, other = case.numbers or (0, 1)
@@ -290,7 +313,9 @@ def near(case: Case) -> bool:
 
 
 def at_nan(case: Case) -> bool:
-    """A leaf holds a NaN where the numbers differ."""
+    """A leaf holds a NaN where the numbers differ, or the call names one."""
+    if "float('nan')" in case.text:
+        return True
     place = re.match(r"at \(([\d, ]*)\)", case.found.text)
     at = tuple(int(n) for n in re.findall(r"\d+", place[1])) if place else ()
     leaves = [leaf for _, leaf in case.program.leaves if len(leaf.shape) == len(at) > 0 and leaf.dtype in FLOATS]

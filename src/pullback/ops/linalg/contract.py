@@ -24,6 +24,7 @@ from pullback.ops.pointwise.arithmetic import mul
 from pullback.ops.reduce.sums import sum_all, sum_dim
 from pullback.ops.shape.dims import permute_dims as permute
 from pullback.ops.shape.dims import t, transpose
+from pullback.ops.shape.reform import squeeze_
 from pullback.ops.shape.reshape import (
     clone_contiguous,
     common_shape,
@@ -64,6 +65,9 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
     """
     try:
         if out is not None:
+            if operand_ndims(input, other) == (1, 2):  # out becomes one row, and is squeezed in place
+                row = write_result("matmul", mm(unsqueeze(input, 0), other), out, (input, other))
+                return squeeze_(row, 0)
             return write_result("matmul", matmul(input, other), out, (input, other))
         a, b = operand_ndims(input, other)
         if a == 2 == b:

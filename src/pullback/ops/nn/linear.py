@@ -19,7 +19,7 @@ from pullback.ops.linalg.matmul import addmm
 from pullback.ops.nn.unrecorded import arrays_of, unrecorded
 from pullback.ops.pointwise.arithmetic import add, conj
 from pullback.ops.shape.dims import t
-from pullback.ops.shape.reshape import reshape_to, view_
+from pullback.ops.shape.reshape import reshape_to, unsqueeze, view_
 from pullback.ops.supported import refuse
 
 
@@ -41,7 +41,12 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Te
     """
     try:
         if out is not None:
-            return write_result("linear", linear(input, weight, bias), out, (bias,))
+            result = linear(input, weight, bias)
+            if result.ndim == 1 and weight.ndim == 2:  # out becomes one row, without being seen as one
+                write_result("linear", unsqueeze(result, 0), out, (bias,))
+                out._array = out._array[0]
+                return out
+            return write_result("linear", result, out, (bias,))
         if bias is None:
             return matmul(input, t(weight))
         arrays = arrays_of(input, weight, bias)

@@ -233,6 +233,13 @@ def soft_margin(self: Array, target: Array, reduction: int) -> Array:
     return reduced(loss.astype(self.dtype, copy=False), reduction)
 
 
+def in_dtype_of(self: Any, target: Any) -> Any:
+    """Signs that are integers in the dtype of the scores: NumPy would multiply by them in double precision."""
+    if isinstance(target, Tensor):
+        return target
+    return target.astype(self.dtype) if target.dtype.kind == "i" else target
+
+
 @op(
     vmap="unreduced_backward",
     space=None,
@@ -252,12 +259,14 @@ def soft_margin(self: Array, target: Array, reduction: int) -> Array:
 def soft_margin_loss_backward(grad_output: Array, self: Array, target: Array, reduction: int) -> Array:
     """-target * sigmoid(-target * self), shared out; NaN where the exponential is infinite, as torch computes it."""
     check_neg(target)
+    target = in_dtype_of(self, target)
     odds = exp(-target * self)
     return -(target * odds) / (1 + odds) * share(grad_output, reduction, self.shape)
 
 
 def soft_margin_curve(grad: Any, grad_output: Any, self: Any, target: Any, reduction: int) -> Any:
     """How that changes with the scores."""
+    target = in_dtype_of(self, target)
     odds = exp(-target * self)
     return grad * share(grad_output, reduction, self.shape) * target * target * odds / ((1 + odds) * (1 + odds))
 

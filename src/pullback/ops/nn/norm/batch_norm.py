@@ -187,8 +187,7 @@ def batch_norm_tangents(
         mean, rstd = channel(result1, ndim), channel(result2, ndim)
         changes = tangents(input_t, scale_t, shift_t, input, mean, rstd, scale, over_channels(input))
         flat = (input.shape[1],)
-        given = [p.dtype for p in (weight, running_mean) if p is not None]  # the statistics of halves are float32
-        return changes[0].to((*given, input.dtype)[0]), reshape_to(changes[1], flat), reshape_to(changes[2], flat)
+        return changes[0], reshape_to(changes[1], flat), reshape_to(changes[2], flat)
     rstd = channel(rsqrt(running_var + eps), ndim)
     change = input_t * rstd
     if scale is not None:
@@ -234,17 +233,19 @@ def batch_norm_op(
         rstd = 1 / np.sqrt(running_var + np.asarray(eps, running_var.dtype))
         out = np.subtract(x, channel(running_mean, ndim))
         out *= channel(rstd, ndim)
-        none = np.empty(0, in_stats_dtype(rstd, input, weight).dtype)
+        none = np.empty(0, in_stats_dtype(rstd, input, weight, bias, running_mean).dtype)
         return laid_out_as(kernels.scaled(out, scale, shift, input.dtype), input), none, none.copy()
     count = input.size // max(input.shape[1], 1)
     out, mean, rstd, var = kernels.standardized(input, over_channels(input), count, eps)
     mean, rstd, var = mean.reshape(-1), rstd.reshape(-1), var.reshape(-1)
+    kept = [in_stats_dtype(stats, input, weight, bias, running_mean) for stats in (mean, rstd)]
+    if kept[0].dtype.itemsize == 2:  # torch normalizes by the statistics as it rounds them
+        out = (widened(input) - channel(widened(kept[0]), ndim)) * channel(widened(kept[1]), ndim)
     out = laid_out_as(kernels.scaled(out, scale, shift, input.dtype), input)
     if running_mean is not None:
         running_mean[...] = momentum * mean + (1 - momentum) * running_mean
         running_var[...] = momentum * (var * count / max(count - 1, 0)) + (1 - momentum) * running_var
-    wide_stats = input.dtype.itemsize == 2
-    return out, mean, rstd if wide_stats else in_stats_dtype(rstd, input, weight)
+    return out, *kept
 
 
 batch_norm_op.op.fields = plain_tuple

@@ -110,7 +110,7 @@ def group_norm_op(
     out, mean, rstd, _ = kernels.standardized(x, (2, 3), C // group * HxW, eps)
     scale = None if weight is None else np.reshape(weight, channel)
     out = kernels.scaled(out, scale, None if bias is None else np.reshape(bias, channel), input.dtype)
-    stats = [np.reshape(in_stats_dtype(s, input, weight), (N, group)) for s in (mean, rstd)]
+    stats = [np.reshape(in_stats_dtype(s, input, weight, bias), (N, group)) for s in (mean, rstd)]
     return row_major(np.reshape(out, input.shape)), *stats
 
 

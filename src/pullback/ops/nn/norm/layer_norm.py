@@ -100,9 +100,9 @@ def check_dtypes(kernel: str, x: Array, *parameters: Array | None) -> None:
             raise RuntimeError(f"expected scalar type {wanted} but found {found}")
 
 
-def in_stats_dtype(stats: Array, x: Array, weight: Array | None) -> Array:
+def in_stats_dtype(stats: Array, x: Array, *parameters: Array | None) -> Array:
     """The mean or deviation in the dtype torch keeps it in: that of the parameters."""
-    dtype = x.dtype if weight is None else weight.dtype
+    dtype = next((given.dtype for given in parameters if given is not None), x.dtype)
     return stats if stats.dtype is dtype else stats.astype(dtype)
 
 
@@ -209,7 +209,7 @@ def layer_norm_op(
         check_layer_norm(input, normalized_shape, weight, bias, eps)
     axis = -1 if k == 1 else tuple(range(-k, 0))
     out, mean, rstd, _ = kernels.standardized(row_major(input), axis, prod(normalized_shape), eps)
-    stats = (in_stats_dtype(mean, input, weight), in_stats_dtype(rstd, input, weight))
+    stats = (in_stats_dtype(mean, input, weight, bias), in_stats_dtype(rstd, input, weight, bias))
     return kernels.scaled(out, weight, bias, input.dtype), *stats
 
 
