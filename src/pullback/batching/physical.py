@@ -51,6 +51,11 @@ class Call:
         value, dim = self.at(i, j)
         return value._array.ndim - (dim is not None)  # type: ignore[no-any-return]
 
+    def shape_of(self, i: int, j: int | None) -> tuple[int, ...]:
+        """The shape the program sees of one tensor."""
+        value, dim = self.at(i, j)
+        return tuple(size for at, size in enumerate(value._array.shape) if at != dim)
+
     def with_tensors(self, place: Callable[[Any, int | None], Any]) -> list[Any]:
         """The arguments with every tensor replaced by `place(tensor, batch dimension)`."""
         args = list(self.args)
@@ -90,6 +95,14 @@ def front(value: Any, dim: int) -> Any:
 def in_front(outs: list[Any]) -> Results:
     """Outputs whose batch is their first dimension."""
     return [(out, None if out is None else 0) for out in outs]
+
+
+def padded(value: Any, batched: bool, ndim: int) -> Any:
+    """A batched operand with dimensions of size one after the batch, so that it broadcasts."""
+    shape = value._array.shape
+    if not batched or len(shape) >= ndim:
+        return value
+    return value.reshape((shape[0], *(1,) * (ndim - len(shape)), *shape[1:]))
 
 
 def merged(value: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pullback._modes import claimed_by
 from pullback._op.declare import Op
-from pullback.batching.physical import Call, Results, in_front, invoke
+from pullback.batching.physical import Call, Results, in_front, invoke, padded
 from pullback.batching.tensor import Level, levels, lifts
 from pullback.ops.random.generator import default_generator
 from pullback.ops.shape.join import stack
@@ -42,7 +42,10 @@ def drawn(call: Call, randomness: str) -> Results:
         out = invoke(call.op, [rows.reshape((-1, shape[-1])), *call.args[1:]])[0]
         return [(out.reshape((*shape[:-1], -1)), 0)]
     if randomness == "different":
-        return in_front(invoke(call.op, call.with_tensors(call.whole)))
+        width = max(call.ndim_of(i, j) for i, j in call.tensors()) + 1
+        return in_front(
+            invoke(call.op, call.with_tensors(lambda value, dim: padded(call.whole(value, dim), True, width)))
+        )
     if call.op.vmap != "drawn_again":
         raise RuntimeError(
             "Vmap does not currently support same randomness with a batched tensor input. Please file an issue with "

@@ -15,8 +15,18 @@ from pullback._dtype import promote_types
 from pullback._op.declare import registry
 from pullback._tensor import Tensor
 from pullback.autograd.view import wants_grad
-from pullback.batching.physical import Call, Results, front, in_front, invoke, merged, unmerged
-from pullback.batching.strategies import Rule, counted, dims, entries, further, leading, padded, rule, way
+from pullback.batching.physical import Call, Results, front, in_front, invoke, merged, padded, unmerged
+from pullback.batching.strategies import (
+    Rule,
+    counted,
+    dims,
+    entries,
+    further,
+    matrices,
+    one_by_one,
+    rule,
+    way,
+)
 from pullback.ops.shape.reshape import common_shape, expand, inferred, unsqueeze
 from pullback.ops.shape.slicing import select_int
 
@@ -310,10 +320,10 @@ def plus_batches_of_matrices(call: Call) -> Results:
 @rule
 def trace_of_each(call: Call) -> Results:
     """The sum of the diagonal of each matrix."""
-    matrices = call.whole(call.args[0], call.dims[0])
-    if matrices._array.ndim != 3:
+    given = call.whole(call.args[0], call.dims[0])
+    if given._array.ndim != 3:
         return entries(call)  # which says what is wrong
-    return [(matrices.diagonal(0, 1, 2).sum(1), 0)]
+    return [(given.diagonal(0, 1, 2).sum(1), 0)]
 
 
 @rule
@@ -322,15 +332,17 @@ def singular_values(call: Call) -> Results:
     vectors = call.op.param_names.index("compute_uv" if call.op.key == "svd_parts" else "compute_v")
     matrix = call.args[0]
     call.args[vectors] = call.args[vectors] or wants_grad(matrix) or matrix._tangent is not None
-    return leading(call)
+    return matrices(call)
 
 
 @rule
 def pseudoinverse(call: Call) -> Results:
     """Tolerances may be tensors, one for each matrix."""
-    matrices = call.whole(call.args[0], call.dims[0])
-    width = matrices._array.ndim - 2
-    args = [matrices, *call.args[1:]]
+    given = call.whole(call.args[0], call.dims[0])
+    width = given._array.ndim - 2
+    if width < 1:
+        return one_by_one(call)  # which says what is wrong
+    args = [given, *call.args[1:]]
     for i in (1, 2):
         if call.dims[i] is not None:
             tolerance = front(call.args[i], call.dims[i])
@@ -350,12 +362,3 @@ def distances(call: Call) -> Results:
     right = expand(right, (*batch, columns, width)).reshape((prod(batch), columns, width))
     out = invoke(call.op, [left, right, *call.args[2:]])[0]
     return in_front([out.reshape((*batch, rows, columns))])
-
-
-@way
-def solved(call: Call) -> Results:
-    """Factors, their pivots and right-hand sides: batches of matrices that broadcast."""
-    factors, pivots, sides = (call.whole(call.args[i], call.dims[i]) for i in (0, 1, 2))
-    ndim = max(factors._array.ndim, sides._array.ndim)
-    given = [padded(factors, True, ndim), padded(pivots, True, ndim - 1), padded(sides, True, ndim)]
-    return in_front(invoke(call.op, [*given, *call.args[3:]]))

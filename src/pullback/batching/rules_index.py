@@ -6,9 +6,9 @@ from math import prod
 from typing import Any
 
 from pullback._op.declare import registry
-from pullback.batching.physical import Call, Results, front, in_front, invoke
+from pullback.batching.physical import Call, Results, front, in_front, invoke, padded
 from pullback.batching.rules import fronted
-from pullback.batching.strategies import FILE_AN_ISSUE, along, entries, padded, rule, way
+from pullback.batching.strategies import FILE_AN_ISSUE, along, entries, one_by_one, rule, way
 from pullback.batching.tensor import BatchedTensor
 from pullback.ops.create.copy import check_fill_value
 from pullback.ops.create.ranges import arange
@@ -121,6 +121,8 @@ def mask_written(call: Call) -> Results:
 @rule
 def filled(call: Call) -> Results:
     """Each entry with its own number."""
+    if call.ndim_of(2, None):
+        return one_by_one(call)  # which says what is wrong
     value, mask, number = (padded(*fronted(call, i), width_of(call) + 1) for i in (0, 1, 2))
     return in_front([where(mask, number.to(value.dtype), value)])
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback.batching.physical import Call, Results, in_front, invoke, merged, unmerged
+from pullback.batching.physical import Call, Results, in_front, invoke, merged, padded, unmerged
 from pullback.batching.rules import fronted
-from pullback.batching.strategies import entries, padded, rule, way
+from pullback.batching.strategies import entries, one_by_one, rule, way
 from pullback.ops.create.like import zeros_like
 from pullback.ops.create.ranges import arange
 from pullback.ops.pointwise.bounds import where
@@ -58,6 +58,8 @@ def convolved(call: Call) -> Results:
     if not weight_batched and not bias_batched:
         out = invoke(call.op, [merged(input), weight, *call.args[2:]])[0]
         return [(unmerged(out, call.size), 0)]
+    if bias is not None and bias.dtype != input.dtype:
+        return one_by_one(call)  # which says what is wrong
     weight = call.whole(call.args[1], call.dims[1])
     grouped = as_groups(call.whole(call.args[0], call.dims[0]))
     settings = [*call.args[4:9], groups * call.size]
@@ -190,6 +192,8 @@ def layer_normalized(call: Call) -> Results:
     own = [i for i in (2, 3) if call.dims[i] is not None]
     if not own:
         return in_front(invoke(call.op, [value, shape, weight, bias, eps]))
+    if any(call.args[i] is not None and call.shape_of(i, None) != tuple(shape) for i in (2, 3)):
+        return one_by_one(call)  # which says what is wrong
     out, mean, deviation = invoke(call.op, [value, shape, None, None, eps])
     for i, combine in ((2, "mul"), (3, "add")):
         if call.args[i] is not None:

@@ -5,6 +5,7 @@
     dims ....... those with a `dim` or sizes among their parameters: the batch in front, `dim` counted one further, the
                  batch put in front of `size` (given_dims, rolled, new_dims, permuted, along: variants of it)
     leading .... the op works on leading dimensions as they come: the batch in front
+    matrices ... the same for ops of matrices, which vectors with a batch in front are not
     samples .... the batch becomes part of the first dimension, that of the samples or channels
     entries .... one call per entry of the batch, which a warning says
 
@@ -22,7 +23,7 @@ from typing import Any
 
 from pullback._op.declare import Op
 from pullback._op.ufuncs import is_loss, is_pointwise
-from pullback.batching.physical import Call, Results, front, in_front, invoke, merged, unmerged
+from pullback.batching.physical import Call, Results, front, in_front, invoke, merged, padded, unmerged
 from pullback.batching.random import is_random, run_random
 from pullback.ops.reduce.sums import sum_dim
 from pullback.ops.shape.join import stack
@@ -97,14 +98,6 @@ def aligned(call: Call) -> Results:
     return in_front(invoke(call.op, call.with_tensors(place)))
 
 
-def padded(value: Any, batched: bool, ndim: int) -> Any:
-    """A batched operand with dimensions of size one after the batch, so that it broadcasts."""
-    shape = value._array.shape
-    if not batched or len(shape) >= ndim:
-        return value
-    return value.reshape((shape[0], *(1,) * (ndim - len(shape)), *shape[1:]))
-
-
 @way
 def overwritten(call: Call) -> Results:
     """Into the first tensor, each entry of which has memory of its own, something else is written that broadcasts."""
@@ -144,6 +137,18 @@ def unreduced_backward(call: Call) -> Results:
 def leading(call: Call) -> Results:
     """The op takes leading dimensions as they come."""
     return in_front(invoke(call.op, call.with_tensors(call.whole)))
+
+
+@way
+def matrices(call: Call) -> Results:
+    """The same for matrices and the vectors beside them; what has other dimensions is computed entry by entry."""
+    first, *others = [call.shape_of(i, j) for i, j in call.tensors()]
+    if len(first) >= 2 and all(len(shape) == len(first) for shape in others):
+        return leading(call)
+    if len(first) < 2 or any(shape[: len(first) - 2] != first[:-2] or len(shape) > len(first) for shape in others):
+        return one_by_one(call)
+    invoke(call.op, call.entry(0))  # which may refuse a vector that looks like a matrix with the batch in front
+    return leading(call)
 
 
 @way
@@ -275,6 +280,11 @@ def entries(call: Call) -> Results:
     if not call.size:
         return of_nothing(call)
     warn_about_loop(call.op)
+    return one_by_one(call)
+
+
+def one_by_one(call: Call) -> Results:
+    """The same without a warning."""
     rows = [invoke(call.op, call.entry(i)) for i in range(call.size)]
     try:
         outs = [None if column[0] is None else stack(list(column), 0) for column in zip(*rows, strict=True)]

@@ -70,6 +70,8 @@ class Logical(np.ndarray[Any, Any]):
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if function in SHAPES_ONLY:
             args = tuple([np.ndarray(a.shape, a.dtype) if type(a) is Logical else a for a in args])
+        elif function in MEMORY:
+            args = tuple([held(a) for a in args])
         else:
             args = tuple([read(a) for a in args])
         return function(*args, **kwargs)
@@ -112,6 +114,15 @@ class Logical(np.ndarray[Any, Any]):
 
 
 SHAPES_ONLY = {np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.shape, np.ndim, np.size}
+
+MEMORY = {np.may_share_memory, np.shares_memory}
+
+
+def held(array: Any) -> Any:
+    """The memory of all entries."""
+    while type(array) is Logical:
+        array = () if array.value is None else array.value._array
+    return array
 
 
 def read(value: Any) -> Any:

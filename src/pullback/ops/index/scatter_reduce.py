@@ -101,7 +101,7 @@ def write_reduced_slices(self: Array, dim: int, index: Array, source: Array, red
 
 
 @op(
-    vmap="along",
+    vmap="entries",
     space=None,
     name="index_reduce",
     inplace=write_reduced_slices,

@@ -44,7 +44,7 @@ def cholesky_tangent(self_t: Any, upper: bool, factor: Any) -> Any:
 
 
 @op(
-    vmap="leading",
+    vmap="matrices",
     space="linalg",
     method=False,
     name="linalg_cholesky_ex",
@@ -83,7 +83,7 @@ def linalg_cholesky(self: Array, *, upper: bool = False, out: Any = None) -> Arr
 
 @op(
     out_by_rows="always",
-    vmap="leading",
+    vmap="matrices",
     autocast="float32",
     self=lambda grad, upper, result: cholesky_backward(grad, upper, result),
     check_out=castable("cholesky"),
@@ -125,7 +125,7 @@ def cholesky_inverse_tangent(factor: Any, factor_t: Any, inverse: Any, upper: bo
 
 @op(
     out_by_rows="filled",
-    vmap="leading",
+    vmap="matrices",
     check_out=castable("cholesky_inverse"),
     autocast="float32",
     self=lambda grad, self, upper, result: cholesky_inverse_backward(grad, self, upper, result),
@@ -163,7 +163,7 @@ def cholesky_solve_tangent(self_t: Any, factor: Any, factor_t: Any, result: Any,
 
 @op(
     out_by_rows="always",
-    vmap="leading",
+    vmap="matrices",
     check_out=castable("cholesky_solve"),
     autocast="float32",
     backward=lambda grad, self, input2, result, upper, wants: cholesky_solve_backward(

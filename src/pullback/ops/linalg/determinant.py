@@ -71,7 +71,7 @@ def det_tangent(A_t: Any, A: Any, result: Any, LU: Any, pivots: Any) -> Any:
 
 
 @op(
-    vmap="leading",
+    vmap="matrices",
     space="linalg",
     method=False,
     name="linalg_det",
@@ -126,7 +126,7 @@ def slogdet_tangent(A_t: Any, A: Any, sign: Any) -> tuple[Any, Any]:
 
 
 @op(
-    vmap="leading",
+    vmap="matrices",
     space="linalg",
     method=False,
     name="linalg_slogdet",

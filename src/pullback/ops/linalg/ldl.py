@@ -24,7 +24,7 @@ from pullback.ops.supported import same_dtype
 
 
 @op(
-    vmap="leading",
+    vmap="matrices",
     space="linalg",
     method=False,
     name="linalg_ldl_factor_ex",
@@ -65,7 +65,7 @@ def linalg_ldl_factor(self: Array, *, hermitian: bool = False, out: Any = None) 
 
 
 @op(
-    vmap="solved",
+    vmap="matrices",
     space="linalg",
     method=False,
     name="linalg_ldl_solve",

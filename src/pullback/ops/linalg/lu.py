@@ -118,7 +118,7 @@ def factored(A: Array, pivot: bool, function: str) -> tuple[Array, Array, Array]
 
 
 @op(
-    vmap="leading",
+    vmap="matrices",
     space="linalg",
     method=False,
     name="linalg_lu_factor_ex",
@@ -179,7 +179,7 @@ def lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> 
 
 
 @op(
-    vmap="leading",
+    vmap="matrices",
     space="linalg",
     method=False,
     name="linalg_lu",
@@ -226,7 +226,7 @@ def lu_unpack_backward(grad_L: Any, grad_U: Any, rows: int, columns: int) -> Any
 
 
 @op(
-    vmap="leading",
+    vmap="matrices",
     method=False,
     outputs=("P", "L", "U"),
     constants=("P",),

@@ -57,7 +57,7 @@ def lu_solve_tangent(LU_t: Any, B_t: Any, LU: Any, pivots: Any, X: Any, left: bo
 
 
 @op(
-    vmap="leading",
+    vmap="matrices",
     space="linalg",
     method=False,
     name="linalg_lu_solve",

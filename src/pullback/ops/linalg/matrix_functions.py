@@ -28,7 +28,7 @@ def in_direction(self: Any, change: Any) -> Any:
 
 
 @op(
-    vmap="leading",
+    vmap="matrices",
     space="linalg",
     method=False,
     name="linalg_matrix_exp",

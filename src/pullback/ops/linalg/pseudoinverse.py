@@ -146,7 +146,7 @@ def pinverse(self: Array, rcond: float = 1e-15) -> Array:
 # ------------------------------------------------------------------ the rank
 
 
-@op(vmap="leading", space=None, name="linalg_matrix_rank")
+@op(vmap="matrices", space=None, name="linalg_matrix_rank")
 def rank_of(self: Array, atol: Any, rtol: Any, hermitian: bool) -> Array:
     """How many singular values of each matrix are above the tolerances."""
     check_matrix(self, "torch.linalg.matrix_rank", "input")

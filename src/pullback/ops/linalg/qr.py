@@ -89,7 +89,7 @@ def qr_tangent(A_t: Any, Q: Any, R: Any, mode: str) -> tuple[Any, Any]:
 
 
 @op(
-    vmap="leading",
+    vmap="matrices",
     space="linalg",
     method=False,
     name="linalg_qr",
@@ -140,7 +140,7 @@ def qr(self: Array, some: bool = True, *, out: Any = None) -> Any:
 
 @op(
     out_by_rows="filled",
-    vmap="leading",
+    vmap="matrices",
     outputs=("a", "tau"),
     autocast="float32",
     self=lambda grads: no_derivative("geqrf"),

@@ -99,7 +99,7 @@ def householder_tangent(input_t: Any, tau_t: Any, input: Any, tau: Any) -> Any:
 
 @op(
     out_by_rows="filled",
-    vmap="leading",
+    vmap="matrices",
     space="linalg",
     method=False,
     name="linalg_householder_product",
@@ -167,7 +167,7 @@ def ormqr_backward(grad: Any, self: Any, input2: Any, input3: Any, left: bool, t
 
 @op(
     out_by_rows="filled",
-    vmap="leading",
+    vmap="matrices",
     check_out=each(
         exactly(
             "torch.ormqr: Expected input and result to have the same dtype, but input has dtype{wanted} and result has "

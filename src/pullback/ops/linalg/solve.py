@@ -62,7 +62,7 @@ def solve_tangent(A_t: Any, B_t: Any, A: Any, X: Any, left: bool) -> Any:
 
 
 @op(
-    vmap="leading",
+    vmap="matrices",
     space="linalg",
     method=False,
     name="linalg_solve_ex",
@@ -122,7 +122,7 @@ def linalg_solve(A: Array, B: Array, *, left: bool = True, out: Any = None) -> A
 
 
 @op(
-    vmap="leading",
+    vmap="matrices",
     space="linalg",
     method=False,
     name="linalg_inv_ex",

@@ -203,7 +203,7 @@ def linalg_svdvals(A: Array, *, driver: str | None = None, out: Any = None) -> A
     return written("_linalg_svd", singular_values(A), out)
 
 
-@op(vmap="leading", space=None, name="linalg_svd")
+@op(vmap="matrices", space=None, name="linalg_svd")
 def values_alone(A: Array) -> Array:
     """The singular values of floating point matrices, when nobody will differentiate them."""
     _, S, _, info = kernels.svd(A, False, False)

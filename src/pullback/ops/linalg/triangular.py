@@ -42,7 +42,7 @@ def solve_triangular_tangent(
 
 
 @op(
-    vmap="leading",
+    vmap="matrices",
     space="linalg",
     method=False,
     name="linalg_solve_triangular",
@@ -98,7 +98,7 @@ def triangular_solve_tangent(
 
 
 @op(
-    vmap="leading",
+    vmap="matrices",
     outputs=("solution", "cloned_coefficient"),
     check_out=same_dtype,
     autocast="float32",

@@ -17,6 +17,8 @@ AnyArray = np.ndarray[Any, Any]
 Step = Callable[[AnyArray, AnyArray, AnyArray, int], AnyArray]
 
 TOO_LARGE = 2.0**63
+LOOKED_AT = 256
+"""After so many steps it is asked whether all are nan: degrees may be as large as integers are."""
 HERMITE_LIMIT = {"f": 128, "d": 512}
 """The degree above which torch's Hermite polynomials are nan."""
 
@@ -31,6 +33,8 @@ def recurrence(x: AnyArray, n: AnyArray, first: AnyArray, step: Step, wanted: An
     for k in range(1, top):
         p, q = q, step(x, q, p, k)
         out = np.where(n == k + 1, q, out)
+        if k % LOOKED_AT == 0 and not (wanted & (n > k) & ~np.isnan(q)).any():
+            return np.where(wanted & (n > k), q, out)  # what is no number stays none
     return out
 
 
@@ -41,6 +45,8 @@ def one_degree(x: AnyArray, n: int, first: AnyArray, step: Step) -> AnyArray:
     p, q = x.dtype.type(1), first
     for k in range(1, n):
         p, q = q, step(x, q, p, k)
+        if k % LOOKED_AT == 0 and np.isnan(q).all():
+            break  # what is no number stays none
     return q
 
 
