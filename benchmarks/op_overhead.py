@@ -1,5 +1,6 @@
 """What each op costs on four float32 elements, forward and recorded for a gradient: one row per op and a mean.
 
+Writes in place and random draws have rows of their own, which the mean leaves out.
 Nothing is computed worth speaking of, so a row shows what the library adds to the arithmetic.
 """
 
@@ -15,6 +16,8 @@ from benchmarks.table import Row
 
 EACH_BUDGET = 1.5
 MEAN_BUDGET = 0.8
+WRITE_BUDGET = 5.0
+"""Writes in place and draws go through Python, where torch has a microsecond and less for them."""
 
 Call = Callable[[ModuleType, Any, Any], Any]
 
@@ -63,6 +66,8 @@ BINARY = (
 )
 COMPARISONS = "eq floor_divide ge gt isclose le logical_and logical_or logical_xor lt ne"
 REDUCTIONS = "amax amin logsumexp max mean median min norm prod std sum var"
+IN_PLACE = "abs_ ceil_ cos_ exp_ floor_ neg_ relu_ round_ sigmoid_ sqrt_ tanh_ zero_"
+FILLS = "uniform_ normal_ exponential_ bernoulli_"
 QUESTIONS = "all any argmax argmin count_nonzero"
 SCANS = "cummax cummin cumprod cumsum logcumsumexp softmax log_softmax"
 
@@ -139,6 +144,27 @@ CASES = [
     Case("x[mask]", lambda torch, x, y: (lambda i: lambda: x[i])(x > 0.2)),
 ]
 
+WRITES = [
+    *map(method, IN_PLACE.split()),
+    method("add_", 1.0),
+    method("mul_", 1.0),
+    method("clamp_", 0.1, 0.3),
+    method("fill_", 0.5),
+    Case("x.add_(y)", lambda torch, x, y: lambda: x.add_(y)),
+    Case("x.copy_(y)", lambda torch, x, y: lambda: x.copy_(y)),
+    Case("x.lerp_(y, 0.5)", lambda torch, x, y: lambda: x.lerp_(y, 0.5)),
+    Case("x[1:3] = y[:2]", lambda torch, x, y: lambda: x.__setitem__(slice(1, 3), y[:2])),
+    *map(method, FILLS.split()),
+    Case("rand(4)", lambda torch, x, y: lambda: torch.rand(4)),
+    Case("randn(4)", lambda torch, x, y: lambda: torch.randn(4)),
+    Case("randn(32)", lambda torch, x, y: lambda: torch.randn(32)),
+    Case("randn_like(x)", lambda torch, x, y: lambda: torch.randn_like(x)),
+    Case("randint(9, (4,))", lambda torch, x, y: lambda: torch.randint(9, (4,))),
+    Case("randperm(8)", lambda torch, x, y: lambda: torch.randperm(8)),
+    Case("bernoulli(x)", lambda torch, x, y: lambda: torch.bernoulli(x)),
+    Case("multinomial(x, 1)", lambda torch, x, y: lambda: torch.multinomial(x, 1)),
+]
+
 
 def measure(first: Callable[[], Any], second: Callable[[], Any], calls: int, repeats: int) -> tuple[float, float]:
     """Microseconds per call of each, the least of some rounds in which they take turns."""
@@ -174,16 +200,28 @@ def rows(torch: ModuleType, peer: ModuleType, quick: bool) -> Iterator[Row]:
         for case in CASES:
             for requires_grad in (False, True) if case.differentiable else (False,):
                 row = Row("ops", case.name + (", with grad" if requires_grad else ""), "us", budget=EACH_BUDGET)
-                try:
-                    sides = prepared(case, torch, requires_grad), prepared(case, peer, requires_grad)
-                    row.torch, row.peer = measure(*sides, calls, repeats)
+                compare(row, case, (torch, peer), requires_grad, (calls, repeats))
+                if row.torch and row.peer:
                     ratios.append(row.peer / row.torch)
-                except Exception as error:  # an op that does not run is a row of the table, not its end
-                    row.error = f"{type(error).__name__}: {error}"
                 yield row
             gc.collect()
+        mean = Row("ops", "geometric mean of the ratios", "", value_unit="times", budget=MEAN_BUDGET)
+        mean.value = math.exp(sum(map(math.log, ratios)) / len(ratios))
+        yield mean
+        for case in WRITES:
+            row = Row("writes and draws", case.name, "us", budget=WRITE_BUDGET)
+            compare(row, case, (torch, peer), False, (calls, repeats))
+            yield row
     finally:
         gc.enable()
-    mean = Row("ops", "geometric mean of the ratios", "", value_unit="times", budget=MEAN_BUDGET)
-    mean.value = math.exp(sum(map(math.log, ratios)) / len(ratios))
-    yield mean
+
+
+def compare(
+    row: Row, case: Case, libraries: tuple[ModuleType, ModuleType], requires_grad: bool, counts: tuple[int, int]
+) -> None:
+    """Fill a row; an op that does not run is a row of the table, not its end."""
+    try:
+        first, second = (prepared(case, library, requires_grad) for library in libraries)
+        row.torch, row.peer = measure(first, second, *counts)
+    except Exception as error:
+        row.error = f"{type(error).__name__}: {error}"

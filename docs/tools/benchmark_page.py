@@ -21,6 +21,7 @@ TITLES = {
     "scaling": "Deep and wide graphs",
     "memory": "Memory",
     "ops": "The basic operators, small tensors",
+    "writes and draws": "Writes in place and random draws, small tensors",
     "composites": "Layers, losses, linalg and fft, small inputs",
     "products": "Matrix products and convolutions, large tensors",
     "rows, windows, attention": "Softmax, norms, pooling and attention, large tensors",

@@ -152,6 +152,8 @@ DISTANCES_AT_A_TIME = 1 << 20
 """How many differences between rows are held at once."""
 SMALL_MATRIX = 32
 """Exponentials of matrices up to this size are computed in double precision, which costs little then."""
+FEW_DRAWS = 128
+"""Fewer numbers than this are a slice of what was made of the generator's whole block."""
 FEW_PAIRS = 12
 """Up to this many pairs of normal numbers, Python's own numbers are quicker than arrays."""
 FEW_SAMPLES = 50

@@ -52,3 +52,42 @@ def test_multinomial_with_rows_that_share_their_memory(torch):
             torch.multinomial(weights.view(7, 1).expand(7, 3).t(), 2),
             torch.rand(2),
         ]
+
+
+def test_small_draws_of_all_kinds_in_any_order_are_torchs_numbers():
+    import random
+
+    import torch
+
+    import pullback
+
+    calls = [
+        lambda t, n: t.rand(n),
+        lambda t, n: t.rand(n, dtype=t.float64),
+        lambda t, n: t.randn(n),
+        lambda t, n: t.randn(2 * n),
+        lambda t, n: t.randn(n, dtype=t.float64),
+        lambda t, n: t.randint(9, (n,)),
+        lambda t, n: t.randint(-3, 1 << 30, (n,)),
+        lambda t, n: t.empty(n).uniform_(),
+        lambda t, n: t.empty(n).uniform_(-1, 2),
+        lambda t, n: t.empty(n).normal_(),
+        lambda t, n: t.empty(n).normal_(1, 3),
+        lambda t, n: t.empty(n, 2).t().normal_(),
+        lambda t, n: t.empty(n).exponential_(),
+        lambda t, n: t.empty(n, dtype=t.bfloat16).normal_(),
+        lambda t, n: t.empty(n, dtype=t.int64).random_(7),
+        lambda t, n: t.rand_like(t.empty(n)),
+        lambda t, n: t.randn_like(t.empty(n, 2)),
+        lambda t, n: t.bernoulli(t.full((n,), 0.3)),
+        lambda t, n: t.randperm(n),
+        lambda t, n: t.set_rng_state(t.get_rng_state()) or t.rand(n),
+    ]
+    order = random.Random(0)
+    for library in (torch, pullback):
+        library.manual_seed(5)
+    for _ in range(6000):
+        call, n = order.choice(calls), order.choice((1, 2, 3, 5, 8, 15, 16, 33, 127, 128, 700))
+        theirs, ours = call(torch, n), call(pullback, n)
+        assert ours.tolist() == theirs.tolist() and str(ours.dtype) == str(theirs.dtype)
+    assert pullback.get_rng_state().tolist() == torch.get_rng_state().tolist()

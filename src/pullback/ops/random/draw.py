@@ -10,19 +10,22 @@ import numpy as np
 from pullback import _dtype as dtypes
 from pullback._arrays.kinds import answered, made_on
 from pullback._arrays.sizes import LARGEST, UNPACKING, allocated, check_ints, check_sizes, check_storage
+from pullback._device import CPU, place_of
 from pullback._dtype import defaults, dtype
+from pullback._modes import claim, modes
 from pullback._op.apply import check_broadcast
 from pullback._op.define import Array, function, not_implemented, op
 from pullback._op.out import write_result
 from pullback._runtime.messages import type_name
-from pullback._tensor import Tensor
+from pullback._runtime.quiet import quiet, waiting
+from pullback._tensor import Tensor, fresh
 from pullback.autograd.tracebacks import trim
 from pullback.kernels.numpy.random import distributions as kernels
 from pullback.kernels.numpy.random import gradients
 from pullback.ops.create.data import REQUIRED, as_dtype, check_layout, finished, pinned
 from pullback.ops.create.filled import check_given, given, is_int, sizes_of
 from pullback.ops.create.like import array_like, pattern
-from pullback.ops.random.generator import Generator, engine_of
+from pullback.ops.random.generator import Generator, default_generator, engine_of
 from pullback.ops.shape.reshape import zeros_of
 from pullback.ops.supported import no_derivative
 
@@ -70,6 +73,10 @@ def shaped(
     requires_grad: bool, pin_memory: bool,
 ) -> Tensor:  # fmt: skip
     """What a kernel draws in the shape that was asked for."""
+    if size is generator is out is dtype is layout is device is None and requires_grad is pin_memory is False:
+        small = small_shape(args)
+        if small is not None:
+            return fresh(quiet().run(draw, default_generator._engine, small, defaults.dtype.numpy))
     check_layout(layout)
     if not args and size is None:
         raise no_size(name)
@@ -77,6 +84,19 @@ def shaped(
     target, kind = prepared(name, shape, dtype, device, out)
     array = made_on(device, drawn, draw, engine_of(name, generator), shape, kind.numpy)
     return given(name, out, pinned(array) if pin_memory else array, target, requires_grad)
+
+
+def small_shape(args: tuple[Any, ...]) -> tuple[int, ...] | None:
+    """A shape of few elements, if it is given as it mostly is and a draw on the host is nobody else's concern."""
+    if modes.active or modes.recorders or waiting or place_of(None) is not CPU or claim.get() is not None:
+        return None
+    shape = args[0] if len(args) == 1 and type(args[0]) is tuple else args
+    count = 1
+    for size in shape:
+        if type(size) is not int or not 0 < size < SURELY_FITS:
+            return None
+        count *= size
+    return shape if count < SURELY_FITS else None
 
 
 def prepared(
@@ -100,6 +120,9 @@ def drawn(draw: Any, engine: Any, size: Any, kind: np.dtype[Any], *bounds: float
 
 
 SURELY_FITS = 1 << 24
+INT64 = dtypes.int64.numpy
+FEW_INTEGERS = 1 << 28
+"""Ranges below this are drawn of 32 bits."""
 
 
 def signatures(*forms: str) -> str:
@@ -131,6 +154,13 @@ def randint(
     `generator` is the source of the numbers, by default the one `manual_seed` seeds.
     """
     try:
+        if args and low is high is size is generator is out is dtype is layout is device is None:
+            small = small_shape(args[-1:]) if requires_grad is pin_memory is False and type(args[-1]) is tuple else None
+            if small is not None and [type(bound) for bound in args[:-1]] in ([int], [int, int]):
+                first, last = args[:-1] if len(args) == 3 else (0, args[0])
+                if 0 < last - first < FEW_INTEGERS and first >= -LARGEST and last <= LARGEST:
+                    draw = kernels.random_from_to
+                    return fresh(quiet().run(draw, default_generator._engine, small, INT64, first, last))
         check_layout(layout)
         values = {name: value for name, value in (("low", low), ("high", high), ("size", size)) if value is not None}
         short = len(args) + len(values) < 3
@@ -192,6 +222,10 @@ def drawn_like(
 ) -> Tensor:
     """A new leaf like `input`, its memory filled by `draw(engine, shape, dtype, *bounds)`."""
     source = pattern(name, input)
+    array = source._array
+    if dtype is device is format is None and requires_grad is False and type(array) is np.ndarray:
+        if array.flags.c_contiguous and type(source) is Tensor and small_shape((array.shape,)) is not None:
+            return fresh(quiet().run(draw, given[0], array.shape, array.dtype, *given[1:]))
     target = as_dtype(name, dtype) or source.dtype
     place = source.device if device is None else device
     array = made_on(place, array_drawn, source._array, target.numpy, format, draw, *given)

@@ -15,6 +15,7 @@ from pullback._op.parser import is_real
 from pullback._runtime import messages
 from pullback._runtime.quiet import quiet
 from pullback._tensor import Tensor, bump_version
+from pullback._thresholds import FEW_DRAWS
 from pullback.autograd.tracebacks import trim
 from pullback.kernels.numpy.random import distributions as kernels
 from pullback.ops.create.copy import plain_write
@@ -38,6 +39,8 @@ def drawn(self: Array, draw: Any, *args: Any) -> Array:
 
 def real(name: str, argument: str, position: int, value: Any) -> float:
     """A parameter of a distribution as a float, or torch's TypeError."""
+    if type(value) is float:
+        return value
     if not is_real(value):
         raise TypeError(
             f"{name}(): argument '{argument}' (position {position}) must be float, not {messages.type_name(value)}"
@@ -50,7 +53,13 @@ def overwrite(declared: Any, self: Tensor, *args: Any) -> Tensor:
     if not plain_write(self) or overlaps_itself(self._array):
         declared.op.declared(np.empty(0, self._array.dtype), *args)  # a dtype is refused before the memory is
         return inplace(declared.op, self, args)
-    self._array[...] = quiet().run(declared.op.declared, self._array, *args)
+    array = self._array
+    if type(array) is np.ndarray and array.flags.c_contiguous and array.size < FEW_DRAWS:
+        draw, name = FEW[declared]
+        *bounds, generator = args
+        array[...] = quiet().run(draw, engine_of(name, generator), array.shape, array.dtype, *bounds)
+    else:
+        array[...] = quiet().run(declared.op.declared, array, *args)
     bump_version(self)
     return self
 
@@ -266,3 +275,23 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
     except Exception as error:
         trim(error)
         raise
+
+
+def to_bound(engine: Any, shape: Any, dtype: Any, high: int) -> Array:
+    """Integers in [0, high)."""
+    return kernels.random_from_to(engine, shape, dtype, 0, high)
+
+
+FEW = {
+    draw_uniform: (in_torch_words(kernels.uniform), "uniform_"),
+    draw_normal: (in_torch_words(kernels.normal), "normal_"),
+    draw_random: (in_torch_words(kernels.random), "random_"),
+    draw_random_to: (in_torch_words(to_bound), "random_"),
+    draw_random_from_to: (in_torch_words(kernels.random_from_to), "random_"),
+    draw_exponential: (in_torch_words(kernels.exponential), "exponential_"),
+    draw_cauchy: (in_torch_words(kernels.cauchy), "cauchy_"),
+    draw_geometric: (in_torch_words(kernels.geometric), "geometric_"),
+    draw_log_normal: (in_torch_words(kernels.log_normal), "log_normal_"),
+    draw_bernoulli: (in_torch_words(kernels.bernoulli), "bernoulli_"),
+}
+"""What draws a few numbers straight for a tensor that lies in order, and who says what is wrong with a generator."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from pullback._arrays.kinds import answered
 from pullback._dtype import FROM_NUMPY, NAMES
-from pullback._thresholds import MANY_DRAWS
+from pullback._thresholds import FEW_DRAWS, MANY_DRAWS
 from pullback.kernels.compiled import room
 from pullback.kernels.numpy.random.draws import (
     DIGITS,
@@ -68,6 +68,7 @@ __all__ = [
 _INTEGERS = frozenset({"uint8", "int8", "int16", "int32", "int64"})
 _NUMBERS = _INTEGERS | DIGITS.keys()
 _NUMBERS_AND_BOOL = _NUMBERS | {"bool"}
+INT64 = np.dtype(np.int64)
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 
 # From this range on torch takes 64 bits, so that the remainder stays even.
@@ -77,6 +78,8 @@ _WIDE_RANGE = 1 << 28
 @answered(meta=undrawn)
 def uniform(engine: Engine, shape: tuple[int, ...], dtype: np.dtype, low: float = 0.0, high: float = 1.0) -> np.ndarray:
     """Draw numbers in [low, high); with the default bounds this is `rand`."""
+    if dtype is FLOAT32 and low == 0 and high == 1 and 0 < (n := math.prod(shape)) < FEW_DRAWS:
+        return unit_floats(engine, n).reshape(shape)
     dtype = np.dtype(dtype)
     if dtype.kind == "c":
         if math.prod(shape) == 0:
@@ -152,6 +155,10 @@ def random(engine: Engine, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarra
 @answered(meta=undrawn)
 def random_from_to(engine: Engine, shape: tuple[int, ...], dtype: np.dtype, low: int, high: int | None) -> np.ndarray:
     """Draw integers in [low, high), or from `low` to the largest of the type if `high` is None; this is `randint`."""
+    if dtype is INT64 and high is not None and 0 < high - low < _WIDE_RANGE and 0 < (n := math.prod(shape)) < FEW_DRAWS:
+        if low >= _INT64_MIN and high <= _INT64_MAX:
+            values = np.remainder(engine.raw32(n), np.uint32(high - low)).astype(np.int64)
+            return (np.add(values, low, values) if low else values).reshape(shape)
     dtype = np.dtype(dtype)
     floating = is_floating(dtype)
     if high is None and low == _INT64_MIN:

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from pullback._dtype import FROM_NUMPY
-from pullback._thresholds import MANY_DRAWS
+from pullback._thresholds import FEW_DRAWS, MANY_DRAWS
 from pullback.kernels.compiled import room
-from pullback.kernels.numpy.random.engine import Engine
+from pullback.kernels.numpy.random.engine import LOWER_HALF_FIRST, Engine
 
 # Long draws are made in pieces that stay in the processor's cache. A multiple of 16, for `normal`.
 PIECE = 32768
@@ -67,19 +67,31 @@ def require(kernel: str, dtype: np.dtype, names: Container[str] = DIGITS) -> Non
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{FROM_NUMPY[dtype].scalar_type}'")
 
 
-def unit_floats(engine: Engine, n: int) -> np.ndarray:
-    """Draw `n` float32 numbers in [0, 1): 24 bits of one 32 bit number each."""
-    bits = np.bitwise_and(engine.raw32(n).view(np.int32), _MASK_24).astype(np.float32)
+def floats_of(words: np.ndarray) -> np.ndarray:
+    """Numbers in [0, 1), of 24 bits of each word."""
+    bits = np.bitwise_and(words.view(np.int32), _MASK_24).astype(np.float32)
     return np.multiply(bits, _ULP_24, bits)
 
 
-def unit_doubles(engine: Engine, n: int) -> np.ndarray:
-    """Draw `n` float64 numbers in [0, 1): 53 bits of one 64 bit number each."""
-    bits = engine.raw64(n)
+def doubles_of(words: np.ndarray) -> np.ndarray:
+    """Numbers in [0, 1), of 53 bits of two words each."""
+    bits = words.reshape(-1, 2)[:, ::LOWER_HALF_FIRST].copy().view(np.uint64).reshape(-1)
     np.bitwise_and(bits, _MASK_53, bits)
     # Signed, because that conversion has a machine instruction.
     values = bits.view(np.int64).astype(np.float64)
     return np.multiply(values, _ULP_53, values)
+
+
+def unit_floats(engine: Engine, n: int) -> np.ndarray:
+    """Draw `n` float32 numbers in [0, 1): 24 bits of one 32 bit number each."""
+    found = engine.few(floats_of, 1, n) if n < FEW_DRAWS else None
+    return floats_of(engine.raw32(n)) if found is None else found.copy()
+
+
+def unit_doubles(engine: Engine, n: int) -> np.ndarray:
+    """Draw `n` float64 numbers in [0, 1): 53 bits of one 64 bit number each."""
+    found = engine.few(doubles_of, 2, n) if n < FEW_DRAWS else None
+    return doubles_of(engine.raw32(2 * n)) if found is None else found.copy()
 
 
 def below(engine: Engine, n: int, p: float) -> np.ndarray:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Callable
 
 import numpy as np
 
@@ -30,6 +31,9 @@ _STATE = np.dtype(
 
 DEFAULT_SEED = 67280421310721
 
+Make = Callable[[np.ndarray], np.ndarray]
+"""What makes numbers of 32 bit words, several of them for each."""
+
 
 UINT64 = np.dtype(np.uint64)
 LOWER_HALF_FIRST = -1 if sys.byteorder == "little" else 1
@@ -50,6 +54,7 @@ class Engine:
         "_key",
         "_lock",
         "_position",
+        "_tables",
         "initial_seed",
         "next_double_normal_sample",
         "next_float_normal_sample",
@@ -70,10 +75,37 @@ class Engine:
         with self._lock:
             self.initial_seed = seed & 0xFFFF_FFFF_FFFF_FFFF
             self._bits._legacy_seeding(seed & 0xFFFF_FFFF)
-            self._block = np.empty(0, np.uint32)
-            self._position = self._end = 0
+            self._begin(np.empty(0, np.uint32), 0, 0)
             self.next_float_normal_sample: float | None = None
             self.next_double_normal_sample: float | None = None
+
+    def _begin(self, block: np.ndarray, position: int, end: int) -> None:
+        """Go on from a place in another block."""
+        block.flags.writeable = False
+        self._block, self._position, self._end = block, position, end
+        self._tables: dict[tuple[Make, int], np.ndarray | None] = {}
+
+    def few(self, make: Make, words: int, n: int) -> np.ndarray | None:
+        """Draw `n` numbers of so many words each that are all in the block, as `make` makes them of the block at once.
+
+        They are a view, not to be written. The answer is None, and nothing is drawn, where the block has fewer, and
+        where numbers of this kind are asked for the first time: a single draw is not worth a table.
+        """
+        with self._lock:
+            start = self._position
+            stop = start + n * words
+            if stop > self._end:
+                return None
+            phase = start % words
+            table = self._tables.get((make, phase))
+            if table is None:
+                if (make, phase) not in self._tables:
+                    self._tables[make, phase] = None
+                    return None
+                table = self._tables[make, phase] = make(self._block[phase : BLOCK - (BLOCK - phase) % words])
+            self._position = stop
+            first = start // words
+            return table[first : first + n]
 
     def raw32(self, n: int) -> np.ndarray:
         """Draw `n` numbers of 32 bits as a uint32 array, which may be read-only."""
@@ -89,16 +121,12 @@ class Engine:
                 if self._key is None:
                     self._key = compiled.key_of(self._bits)
                 if self._key is not None:
-                    numbers, self._block = compiled.continue_block(self._key, kept, n)
-                    self._block.flags.writeable = False
-                    self._position, self._end = (missing - 1) % BLOCK + 1, BLOCK
+                    numbers, block = compiled.continue_block(self._key, kept, n)
+                    self._begin(block, (missing - 1) % BLOCK + 1, BLOCK)
                     return numbers
             fresh = self._generator.integers(0, 1 << 32, -(-missing // BLOCK) * BLOCK, np.uint32)
             # A copy, lest a slice of the block keep a large draw alive.
-            self._block = fresh[-BLOCK:].copy()
-            self._block.flags.writeable = False
-            self._position = BLOCK - (len(fresh) - missing)
-            self._end = BLOCK
+            self._begin(fresh[-BLOCK:].copy(), BLOCK - (len(fresh) - missing), BLOCK)
             fresh = fresh[:missing]
             return np.concatenate((kept, fresh)) if len(kept) else fresh
 
@@ -156,9 +184,7 @@ class Engine:
             key = state["key"].astype(np.uint32)
             # From place 0 the key yields the numbers of the block it stands for, without moving on.
             self._bits.state = {"bit_generator": "MT19937", "state": {"key": key, "pos": 0}}
-            self._block = self._generator.integers(0, 1 << 32, BLOCK, np.uint32)
-            self._block.flags.writeable = False
-            self._position, self._end = position, position + left - 1
+            self._begin(self._generator.integers(0, 1 << 32, BLOCK, np.uint32), position, position + left - 1)
             self.initial_seed = int(state["seed"])
             self.next_float_normal_sample = float(state["float_normal"]) if state["float_valid"] else None
             self.next_double_normal_sample = float(state["normal_y"]) if state["normal_valid"] else None
