@@ -423,3 +423,9 @@ def test_gradients_of_soft_margins_overflow_in_the_dtype_of_the_scores(dtype: st
         return x.grad
 
     same(program)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "bool", "uint8", "float16", "float64"])
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 7])
+def test_polygamma_of_integers_is_that_of_floats(n: int, dtype: str) -> None:
+    agree(f"torch.polygamma({n}, torch.tensor([7, 4, 1]).to(torch.{dtype}))")

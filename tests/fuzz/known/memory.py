@@ -9,6 +9,7 @@ from tests.fuzz.known.reason import (
     grows_over_an_operand,
     in_the_end,
     laid_apart,
+    left_alone,
     lies_on_itself,
     lies_on_operand,
     stepped,
@@ -117,6 +118,18 @@ MEMORY = [
         "value",
         line=r"\bnarrow_copy\(.*out=",
         given=(laid_apart,),
+    ),
+    Known(
+        "normal numbers drawn into a tensor that is not contiguous, which torch draws by another algorithm",
+        "value",
+        line=r"\b(randn|normal)\(.*out=",
+        given=(laid_apart,),
+    ),
+    Known(
+        "inverse transforms along one dimension that torch does not write into out=",
+        "value shape",
+        line=r"fft\.ihfft[2n]\(.*out=",
+        given=(left_alone,),
     ),
     Known(
         "samples by a method there is none of, for which torch gives what lies in memory",

@@ -289,7 +289,8 @@ def polygamma_order(n: int, self: Array) -> Array:
     if whole == 0:
         return digamma(self)
     if whole == 1:
-        return trigamma(copied(self, SINGLE) if is_half(self.dtype) else self).astype(self.dtype, copy=False)
+        wide = copied(self, SINGLE) if is_half(self.dtype) else wide_floats(self)
+        return trigamma(wide).astype(self.dtype, copy=False)
     if n in HIGHER:
         return HIGHER[n](copied(floating(self), DOUBLE)).astype(self.dtype, copy=False)
     if is_half(self.dtype) and n > 0:
