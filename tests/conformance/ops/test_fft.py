@@ -40,6 +40,15 @@ def test_a_transform_of_several_dimensions_is_torchs(name, dtype, arguments):
     agree(f"torch.fft.{name}(x(3, 4, 6, dtype={dtype}){arguments})")
 
 
+@pytest.mark.parametrize("dims", ["(0,)", "(1,)", "(2,)", "(0, 1)", "(2, 0)", "(1, 2)", "(2, 1, 0)", "(1, 0, 2)"])
+@pytest.mark.parametrize("turned", ["", ".permute(1, 2, 0)", ".permute(2, 0, 1)", "[:, ::2]", "[:1].expand(3, 4, 6)"])
+@pytest.mark.parametrize("dtype", ["f64", "c128"])
+def test_what_is_transformed_lies_last_in_memory(dtype, turned, dims):
+    real = ("rfftn", "ihfftn") if dtype == "f64" else ()
+    for name in ("fftn", "irfftn", *real, *(["hfftn"] if "expand" not in turned else [])):
+        agree(f"torch.fft.{name}(x(3, 4, 6, dtype={dtype}){turned}, dim={dims}).stride()")
+
+
 @pytest.mark.parametrize("kind", ["float32", "complex64", "int64", "int8", "bool", "uint8", "float16", "bfloat16"])
 @pytest.mark.parametrize("name", ["fft", "rfft", "irfft", "fft2", "ihfftn"])
 def test_the_dtype_of_the_result_follows_that_of_the_input(name, kind):

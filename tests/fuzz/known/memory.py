@@ -53,17 +53,17 @@ MEMORY = [
         said=r"^expected \d, got \d$",
         given=(in_the_end,),
     ),
-    Known("strides of Fourier transforms", "strides", line="fft"),
     Known(
-        "strides of Fourier transforms and of what LAPACK solved",
-        "accepted raised",
-        whole=r"(fft|\b(lu_solve|solve|solve_ex)\()[\s\S]*\.view\(",
-        said="view size is not compatible",
+        "strides of Hermitian transforms of expanded tensors, of which torch takes the conjugate first",
+        "strides",
+        line=r"\bhfft[2n]?\(",
+        given=(expanded,),
     ),
     Known(
-        "strides of Fourier transforms, in the order of which random numbers are drawn",
-        "value",
-        whole=r"fft[\s\S]*\.(bernoulli|normal|uniform|exponential|cauchy|log_normal|geometric|random)_\(",
+        "strides of what LAPACK solved",
+        "accepted raised",
+        whole=r"\b(lu_solve|solve|solve_ex)\([\s\S]*\.view\(",
+        said="view size is not compatible",
     ),
     Known(
         "strides of roll, addr, stack, group_norm and kron", "strides", line=r"\b(roll|addr|stack|group_norm|kron)\("

@@ -9,7 +9,9 @@ from __future__ import annotations
 from operator import index as as_index
 from typing import Any
 
-from pullback._arrays.memory import row_major
+import numpy as np
+
+from pullback._arrays.memory import empty_in_order, row_major
 from pullback._dtype import FROM_NUMPY, complex64, complex128, defaults, float32, float64
 from pullback._op.define import Array, linear, op
 from pullback._tensor import Tensor, normal_dim
@@ -19,6 +21,39 @@ from pullback.ops.nn.image.pad import constant_pad_nd
 from pullback.ops.pointwise.arithmetic import conj, real_part
 from pullback.ops.pointwise.elementary import conj_physical
 from pullback.ops.shape.slicing import slice_
+
+# ------------------------------------------------------------------ how results lie in memory
+
+
+def transformed_last(result: Any, source: Any, dims: tuple[int, ...]) -> Any:
+    """A transform along `dims` as torch leaves it in memory: by those dimensions last, in their order.
+
+    Before them lie the others, in the order they have in the memory of the source.
+    """
+    ndim = result.ndim
+    if ndim < 2 or type(result) is not np.ndarray or not result.size:
+        return result
+    order = transformed_order(source, dims)
+    if order == list(range(ndim)):
+        return row_major(result)
+    out = empty_in_order(result.shape, order, result.dtype)
+    if out.strides == result.strides:
+        return result
+    out[...] = result
+    return out
+
+
+def transformed_order(source: Any, dims: tuple[int, ...]) -> list[int]:
+    """The dimensions of such a result, from the outermost to the innermost."""
+    steps = source.strides
+    return [*sorted([d for d in range(source.ndim) if d not in dims], key=lambda d: -steps[d]), *dims]
+
+
+def by_steps(source: Any, dims: tuple[int, ...]) -> tuple[int, ...]:
+    """Dimensions from the outermost in memory to the innermost."""
+    steps = source.strides
+    return dims if len(dims) < 2 else tuple(sorted(dims, key=lambda d: -steps[d]))
+
 
 # ------------------------------------------------------------------ the three transforms
 
@@ -32,7 +67,7 @@ from pullback.ops.shape.slicing import slice_
 )
 def fft_c2c(self: Array, dim: tuple[int, ...], normalization: int, forward: bool) -> Array:
     """The transform of complex numbers, or the inverse one."""
-    return row_major(kernels.c2c(self, dim, normalization, forward))
+    return transformed_last(kernels.c2c(self, dim, normalization, forward), self, by_steps(self, dim))
 
 
 @op(
@@ -46,7 +81,8 @@ def fft_c2c(self: Array, dim: tuple[int, ...], normalization: int, forward: bool
 )
 def fft_r2c(self: Array, dim: tuple[int, ...], normalization: int, onesided: bool) -> Array:
     """The transform of real numbers, whole or without the half that repeats the other."""
-    return row_major(kernels.r2c(self, dim, normalization, onesided))
+    order = (*by_steps(self, dim[:-1]), dim[-1])
+    return transformed_last(kernels.r2c(self, dim, normalization, onesided), self, order)
 
 
 def r2c_backward(grad: Any, size: int, dim: tuple[int, ...], normalization: int, onesided: bool) -> Any:
@@ -65,7 +101,10 @@ def r2c_backward(grad: Any, size: int, dim: tuple[int, ...], normalization: int,
 )
 def fft_c2r(self: Array, dim: tuple[int, ...], normalization: int, last_dim_size: int) -> Array:
     """The inverse transform, to real numbers, from half of the complex ones."""
-    return row_major(kernels.c2r(self, dim, normalization, last_dim_size))
+    out = kernels.c2r(self, dim, normalization, last_dim_size)
+    if len(dim) > 1:  # all but the last are transformed first
+        self = empty_in_order(self.shape, transformed_order(self, by_steps(self, dim[:-1])), self.dtype)
+    return transformed_last(out, self, dim[-1:])
 
 
 def c2r_backward(grad: Any, dim: tuple[int, ...], normalization: int) -> Any:
