@@ -342,6 +342,8 @@ def pseudoinverse(call: Call) -> Results:
     width = given._array.ndim - 2
     if width < 1:
         return one_by_one(call)  # which says what is wrong
+    width = max([width, *(call.args[i]._array.ndim for i in (1, 2) if call.dims[i] is not None)])
+    given = padded(given, True, width + 2)
     args = [given, *call.args[1:]]
     for i in (1, 2):
         if call.dims[i] is not None:

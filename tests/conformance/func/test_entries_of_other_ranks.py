@@ -137,3 +137,13 @@ def test_polynomials_of_enormous_degree_end_where_they_are_no_numbers(name: str)
 
     for one, other in zip(program(pullback), program(reference), strict=True):
         np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32"])
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (2, 0, 0)])
+def test_cholesky_of_nothing_is_nothing_of_whatever_shape(shape: Any, dtype: str) -> None:
+    def program(torch: Any) -> Any:
+        made = torch.cholesky(torch.ones(shape, dtype=getattr(torch, dtype)))
+        return tuple(made.shape), str(made.dtype)
+
+    assert program(pullback) == program(reference)

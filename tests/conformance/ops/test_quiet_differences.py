@@ -78,6 +78,11 @@ def test_layers_optimizers_and_loaders_agree_on_bad_arguments(source: str) -> No
     same(with_memory(source))
 
 
+@pytest.mark.parametrize("source", lines("refusals"))
+def test_operands_without_elements_or_dimensions_are_refused_and_taken_alike(source: str) -> None:
+    same(lambda torch: value_of(torch, source))
+
+
 @pytest.mark.parametrize("source", lines("text"))
 def test_tensors_read_the_same_as_text_and_as_python_numbers(source: str) -> None:
     same(with_memory(source))

@@ -34,6 +34,19 @@ ERRORS = [
     Known("which of two errors a call names", "error", given=(smallest, two_complaints)),
     Known("which of two errors a call names", "error", line=r"\b(set_|scatter_reduce_?|index_reduce_?|masked\.\w+)\("),
     Known("which of two errors a call with out= names", "error", line=r"\bout="),
+    Known(
+        "Fourier transforms of no signals, of which MKL does not know what to make",
+        "accepted",
+        said="expected RuntimeError: MKL FFT error: Intel oneMKL DFTI ERROR: Inconsistent configuration parameters",
+        given=(empty,),
+    ),
+    Known(
+        "sizes whose overflow torch lets wrap around",
+        "raised",
+        line=r"\d{10}",
+        said="got RuntimeError: Storage size calculation overflowed",
+        given=(empty,),
+    ),
     Known("leaves in memory of NumPy's, which torch does not resize", RAISED, said="not resizable"),
     Known(
         "biases of another dtype, which some of torch's convolutions take",

@@ -10,7 +10,7 @@ from pullback._arrays.half import is_half
 from pullback._arrays.kinds import made_on
 from pullback._arrays.memory import element_strides
 from pullback._op.define import Array, function
-from pullback._runtime.messages import shape_text
+from pullback._runtime.messages import dim_out_of_range, shape_text
 from pullback._runtime.warnings import warn_once
 from pullback._tensor import Tensor, fresh
 from pullback.ops.create.copy import copy_
@@ -265,6 +265,8 @@ def check_istft(
         problem = "input tensor cannot be empty."
     elif ndim not in (3, 4):
         problem = f"expected a tensor with 3 or 4 dimensions, but got {ndim}"
+    if ndim < 3:
+        raise IndexError(dim_out_of_range(-3, 2) if ndim == 2 else dim_out_of_range(-2, 1))
     if problem:
         raise RuntimeError(f"{call} : {problem}")
     found = self._array.shape[-2]

@@ -13,6 +13,7 @@ from pullback._dtype import FROM_NUMPY
 from pullback._op.define import Array, Number, function, linear, not_implemented, op
 from pullback._op.inplace import run_inplace
 from pullback._op.out import exact, exactly, no_overlap
+from pullback._runtime.messages import no_dimensions
 from pullback._runtime.warnings import warn_once
 from pullback._tensor import Tensor, wrap
 from pullback.kernels.numpy.index import gather as kernels
@@ -67,11 +68,13 @@ def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None) -> Ten
             f"{self._array.ndim} dimensions for input, and {indices._array.ndim} dimensions for indices"
         )
     dim = kernels.normal_dim(dim, self._array.ndim)
+    if not self._array.ndim:
+        raise IndexError(no_dimensions(0))
     mine, its = list(self._array.shape), list(indices._array.shape)
     for d in range(len(mine)):
         if d != dim and mine[d] != its[d]:
             mine[d] = its[d] = its[d] if mine[d] == 1 else mine[d]
-    size = mine[dim] if mine else 1
+    size = mine[dim]
     # Here, unlike in gather, indices outside count around.
     if not read_for((indices._array,), is_inside)(indices._array, size):
         indices = wrap(np.remainder(indices._array, size))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from pullback._op.define import Array, function, op
 from pullback._runtime.warnings import warn_once
 from pullback.kernels.numpy.linalg import triangular as kernels
@@ -94,14 +96,16 @@ def cholesky(self: Array, upper: bool = False) -> Array:
     The lower triangle `L` with `A = L @ L.mH`, or with `upper` its conjugate transpose.
     Deprecated in favour of `linalg.cholesky`.
     """
-    check_square(self, "cholesky")
-    check_kernel(self, "cholesky_cpu")
     warn_once(
         "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch "
         "release.\nL = torch.cholesky(A)\nshould be replaced with\nL = torch.linalg.cholesky(A)\nand\nU = "
         "torch.cholesky(A, upper=True)\nshould be replaced with\nU = torch.linalg.cholesky(A).mH\nThis transform will "
         "produce equivalent results for all valid (symmetric positive definite) inputs."
     )
+    if not self.size:
+        return np.empty(self.shape, self.dtype)  # of whatever shape
+    check_square(self, "cholesky")
+    check_kernel(self, "cholesky_cpu")
     factor, info = kernels.cholesky(self, upper)
     check_info(info, "cholesky")
     return factor

@@ -307,6 +307,13 @@ def contracted_dims(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[in
             f"but got dims={dims}"
         )
     first, second = [[d] if isinstance(d, int) else list(d) for d in dims]
+    for position, (name, given) in enumerate((("dims_self", first), ("dims_other", second)), 3):
+        for at, dim in enumerate(given):
+            if isinstance(dim, (float, complex)):
+                raise TypeError(
+                    f"tensordot(): argument '{name}' (position {position}) must be tuple of ints, but found element of "
+                    f"type {type(dim).__name__} at pos {at}"
+                )
     if len(first) != len(second):
         raise RuntimeError("both dimension lists should have same length")
     return first, second

@@ -21,6 +21,8 @@ from pullback.ops.supported import refuse
 
 def check_cross(self: Array, other: Array, *, dim: int) -> None:
     """Torch's demands on the vectors."""
+    if isinstance(dim, (float, complex)):
+        raise TypeError(f"linalg_cross(): argument 'dim' must be int, not {type(dim).__name__}")
     if self.ndim != other.ndim:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     if not self.ndim:

@@ -72,6 +72,9 @@ def check_edges(points: Array, edges: list[Array]) -> None:
                 "torch.histogramdd: bins tensor should have at least 1 element, but got 0 elements in the bins tensor "
                 f"for dimension {dim}"
             )
+    for dim, edge in enumerate(edges):
+        if edge.size == 1:
+            raise RuntimeError(f"torch.histogram(): bins must be > 0, but got 0 for dimension {dim}")
     refuse("histogram_cpu", points, "iubc")
 
 

@@ -189,7 +189,7 @@ def scan_into(name: str, ufunc: np.ufunc) -> Any:
             )
         if self.dtype.kind == "b" and self.ndim and self.size:
             refuse(f"{name}_out_cpu", self, "b")
-        self[...] = kernels.accumulate(ufunc, self, normal_dim(dim, self.ndim) if self.ndim else dim)
+        self[...] = kernels.accumulate(ufunc, self, normal_dim(dim, self.ndim))
 
     return write
 

@@ -253,7 +253,21 @@ def nanmedian_dim(self: Array, dim: int, keepdim: bool = False) -> tuple[Array, 
     return middle_along("nanmedian", self, dim, keepdim)
 
 
-@function(out=True)
+WRONG_MEDIANS = values_and_places(
+    "Expected tensor for 'values' to have the same type as tensor for argument #2 'self'; but type torch.{got}Tensor "
+    "does not equal torch.{wanted}Tensor (while checking arguments for median)",
+    "Expected tensor for argument #1 'indices' to have scalar type Long; but got torch.{got}Tensor instead (while "
+    "checking arguments for median)",
+)
+
+
+def median_and_place(name: str, target: Any, array: Array, lone: bool) -> None:
+    """The demand on what receives a median and its index; alone it is converted."""
+    if not lone:
+        WRONG_MEDIANS(name, target, array, lone)
+
+
+@function(out=True, out_dtype=median_and_place)
 def median(self: Array, dim: int | None = None, keepdim: bool = False) -> Any:
     """Compute the median of all elements, or along a dimension with its indices.
 
@@ -264,7 +278,7 @@ def median(self: Array, dim: int | None = None, keepdim: bool = False) -> Any:
     return median_all(self) if dim is None else median_dim(self, as_index(dim), keepdim)
 
 
-@function(out=True)
+@function(out=True, out_dtype=median_and_place)
 def nanmedian(self: Array, dim: int | None = None, keepdim: bool = False) -> Any:
     """Compute the median of the elements that are not NaN, of all or along a dimension with its indices.
 

@@ -65,7 +65,7 @@ def interleaved(repeats: Tensor, output_size: int | None) -> Array:
     if counts.size and counts.min() < 0:
         raise RuntimeError("repeats can not be negative")
     total = sum(counts.tolist()) if counts.size and int(counts.max()) > LARGEST // counts.size else int(counts.sum())
-    if output_size is not None and output_size != total:
+    if output_size is not None and output_size != total and counts.size:
         raise RuntimeError("allocated size does not match required size")
     check_storage((total,), counts.dtype.itemsize)
     return made_on(repeats.device, np.repeat, np.arange(counts.size, dtype=counts.dtype), counts)  # type: ignore[no-any-return]

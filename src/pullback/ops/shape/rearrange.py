@@ -175,7 +175,7 @@ def rot90(self: Array, k: int = 1, dims: Any = (0, 1)) -> Array:
     Positive `k` turns from the first towards the second of `dims`, negative `k` the other way. Returns a copy.
     """
     check_rot90(self, k, dims)
-    first, second = dims
+    first, second = index(dims[0]), index(dims[1])
     k = index(k) % 4
     if k == 0:
         return self.copy()

@@ -39,10 +39,10 @@ Array = Any
 
 def index_select(array: Array, dim: int, index: Array) -> Array:
     """The slices of the array that a vector names, in its order."""
-    if index.dtype is not INT64 and index.dtype is not INT32:
-        raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     if index.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
+    if index.dtype is not INT64 and index.dtype is not INT32:
+        raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     dim = as_index(normal_dim(dim, array.ndim))
     if not array.ndim:
         if index.size != 1:

@@ -26,7 +26,7 @@ def picked(x: AnyArray, target: AnyArray, weight: AnyArray | None, ignore_index:
         counts = target != ignore_index
     if counts is not None:
         target = np.where(counts, target, 0)
-        wrong = bad_targets(target, classes)
+        wrong = bad_targets(target[counts], classes)
         if wrong is not None:
             raise IndexError(f"Target {wrong} is out of bounds." + which_outside(target, classes, 0, "target"))
     weights = None if weight is None else weight[target]
@@ -61,6 +61,8 @@ def nll_loss(
             return few, number(len(x), x.dtype)
     if compiled is not None and (made := compiled.loss(x, target, reduction == 1, ignore_index, False)) is not None:
         return made[0], number(made[1], x.dtype)
+    if not x.shape[1 if x.ndim > 1 else 0] and target.size and (target == ignore_index).all():
+        x, weight = np.zeros((1,) if x.ndim == 1 else (len(x), 1, *x.shape[2:]), x.dtype), None  # nothing is looked at
     index, weights, counts = picked(x, target, weight, ignore_index)
     loss = np.negative(x[index])
     if weights is not None:
@@ -127,6 +129,8 @@ def nll_loss_backward(
         if made is not None:
             return made  # type: ignore[no-any-return]
     out = np.zeros(x.shape, x.dtype)
+    if not out.size:
+        return out
     index, weights, counts = picked(x, target, weight, ignore_index)
     value = np.negative(grad)
     if reduction == 1:

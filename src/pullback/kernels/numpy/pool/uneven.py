@@ -169,5 +169,6 @@ def unpooled(x: AnyArray, indices: AnyArray, sizes: Sizes) -> AnyArray:
     lead = x.shape[:-ndim]
     out = np.zeros((*lead, prod(sizes)), x.dtype)
     flat = (*lead, prod(x.shape[-ndim:]))
-    np.put_along_axis(out, indices.reshape(flat), x.reshape(flat), axis=-1)
+    if out.size:
+        np.put_along_axis(out, indices.reshape(flat), x.reshape(flat), axis=-1)
     return out.reshape(*lead, *sizes)

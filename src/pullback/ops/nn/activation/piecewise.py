@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from pullback._arrays.element import exact_number
-from pullback._arrays.half import widened
-from pullback._dtype import FROM_NUMPY
+from pullback._arrays.half import is_half, widened
+from pullback._dtype import FROM_NUMPY, float32
 from pullback._op.declare import FUNCTIONAL, TORCH, publish
 from pullback._op.define import Array, Number, elementwise, function, op
 from pullback._op.inplace import make_inplace
@@ -129,9 +129,15 @@ def threshold(self: Array, threshold: Number, value: Number) -> Array:
 
 
 def thresholded(self: Array, threshold: Number, value: Number) -> Array:
-    """What threshold computes; both numbers have to fit."""
-    if self.dtype.kind != "f" or self.dtype.itemsize == 2 or max(abs(threshold), abs(value)) > 1e38:
-        threshold, value = (exact_number(x, FROM_NUMPY[self.dtype]) for x in (threshold, value))
+    """What threshold computes; both numbers have to fit, the threshold of half precision into single."""
+    plain = type(threshold) is not complex and self.dtype.kind == "f" and self.dtype.itemsize > 2
+    if not plain or max(abs(threshold), abs(value)) > 1e38:
+        dtype = FROM_NUMPY[self.dtype]
+        if is_half(self.dtype):
+            threshold = np.float32(exact_number(threshold, float32))
+        else:
+            threshold = exact_number(threshold, dtype)
+        value = exact_number(value, dtype)
     return narrowed(np.where(np.less_equal(self, threshold), self.dtype.type(value), self), self)
 
 

@@ -104,6 +104,8 @@ rrelu_with_noise_ = make_inplace(rrelu_overwriting.op)
 def slopes_for(input: Tensor, lower: float, upper: float) -> Tensor:
     """Room for the slopes, once the bounds are known to be in order."""
     for name, bound in (("lower", lower), ("upper", upper)):
+        if isinstance(bound, complex):
+            raise RuntimeError("value cannot be converted to type double without overflow")
         if not math.isfinite(bound):
             raise RuntimeError(f"rrelu: {name} bound must be finite, got {bound:g}")
     if not lower <= upper:

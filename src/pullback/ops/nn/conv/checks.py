@@ -81,6 +81,7 @@ def check_convolution(
             f"{shape_text(bias.shape)} instead"
         )
     check_reach(input, weight, stride, padding, dilation, transposed, output_padding)
+    refuse_no_kernel(input, weight, transposed)
     check_dtypes(input, weight, bias, transposed)
     if max(dilation) > 1 and not transposed and input.dtype.kind in "biu" and input.size and input.dtype != "int64":
         refuse("slow_conv_dilated<>", input, "biu")
@@ -127,6 +128,26 @@ def refuse_no_pixels(shape: tuple[int, ...], shown: tuple[int, ...]) -> None:
         raise RuntimeError(
             f"Only zero batch or zero channel inputs are supported, but got input shape: {shape_text(shown)}"
         )
+
+
+def refuse_no_kernel(input: Array, weight: Array, transposed: bool) -> None:
+    """A kernel has elements, unless there are no channels to look at."""
+    kernel = weight.shape[2:]
+    if 0 not in kernel or not input.shape[1]:
+        return
+    if not len(input):
+        raise IndexError("select(): index 0 out of range for tensor of size [0] at dimension 0")
+    if len(kernel) < 3:
+        height, width = (1, *kernel)[-2:]
+        raise RuntimeError(
+            f"kernel size should be greater than zero, but got kernel_height: {height} kernel_width: {width}"
+        )
+    if transposed:
+        raise RuntimeError(
+            "non-empty 5D (n_output_plane x n_input_plane x kernel_depth x kernel_height x kernel_width) tensor "
+            f"expected for weight, but got: {shape_text(weight.shape)}"
+        )
+    raise RuntimeError(f"kernel size should be greater than zero, but got: {crossed(kernel)} (TxHxW)")
 
 
 def crossed(sizes: Any) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
+from pullback._arrays.sizes import check_storage
 from pullback._op.define import Array, function, op
 from pullback._runtime.messages import dim_out_of_range, shape_text
 from pullback._tensor import Tensor
@@ -112,6 +114,11 @@ def im2col(
 ) -> Array:
     """Each block as a column; the last two arguments are the size of the images, for the way back."""
     check_unfold(self, kernel_size, dilation, padding, stride)
+    if not self.size:
+        counts = kernels.window_counts(self.shape[-2:], kernel_size, stride, padding, dilation)
+        shape = (0, self.shape[1] * prod(kernel_size), prod(counts))
+        check_storage(shape[1:], 1)
+        return np.empty(shape, self.dtype)
     batch = self if self.ndim == 4 else self[None]
     columns = kernels.blocks(batch, kernel_size, stride, padding, dilation)
     if np.may_share_memory(columns, self):  # windows of one element lie as the images do

@@ -17,6 +17,7 @@ from pullback.kernels.numpy.pool import sliding as kernels
 from pullback.ops.index.gather import gather
 from pullback.ops.nn.pool.checks import (
     WORDS,
+    check_between,
     check_image,
     check_image_shape,
     counts_of,
@@ -201,6 +202,7 @@ def pooled_values(
 
 def pooled_line(self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
     """Values and places of signals: those of images one pixel high."""
+    check_between("max_pool1d", self, 2, 3)
     (kernel,), (pad,), (spread,) = numbers(kernel_size), numbers(padding), numbers(dilation)
     step = kernel if is_omitted(stride) else numbers(stride)[0]
     image = unsqueeze(self, -2)

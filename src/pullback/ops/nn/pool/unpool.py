@@ -42,7 +42,7 @@ def check_unpool(self: Array, indices: Array, output_size: Any, stride: Any = No
     if stride is not None and min(stride) <= 0:
         raise RuntimeError(f"strides should be greater than zero, but got stride: {shape_text(stride)}")
     wrong = (indices < 0) | (indices >= int(np.prod(output_size)))
-    if wrong.any():
+    if wrong.any() and 0 not in output_size:
         volume = "x".join(map(str, output_size))
         raise RuntimeError(f"Found an invalid max index: {indices[wrong][-1]} (output volumes are of size {volume})")
     refuse(f"max_unpool{ndim}d", self, "biuc", idle=True)
