@@ -490,3 +490,74 @@ def test_new_arrays_of_any_dtype(dtype):
     for _ in range(4):
         for one, other in zip(compiled(torch.ones(2)), function(torch.ones(2)), strict=True):
             assert one.dtype == other.dtype and torch.equal(one, other)
+
+
+def rows_made(monkeypatch):
+    """The numbers of loops that are done row by row, of what is compiled from now on."""
+    rows = loaded("pullback.compiler.native.rows").Rows
+    found, before = [], rows.call
+    monkeypatch.setattr(rows, "call", lambda self, *args: (found.append(len(self.items)), before(self, *args))[1])
+    return found
+
+
+def norm_and_rest(x, w):
+    y = x + w
+    z = F.layer_norm(y, (96,), w)
+    return y, z, torch.softmax(z * 2, 1)
+
+
+def test_loops_over_rows_are_one_call(monkeypatch):
+    found = rows_made(monkeypatch)
+    x, w = torch.randn(700, 96, requires_grad=True), torch.randn(96, requires_grad=True)
+    function = torch.compile(lambda x, w: sum([part.square().sum() for part in norm_and_rest(x, w)]))
+    grads = []
+    for _ in range(4):
+        x.grad = w.grad = None
+        function(x, w).backward()
+        grads.append((x.grad.numpy().copy(), w.grad.numpy().copy()))
+    assert max(found) > 5
+    for made, wanted in zip(grads[3], grads[0], strict=True):
+        np.testing.assert_allclose(made, wanted, rtol=2e-4, atol=2e-4)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: ((y := x + 1)[1:] * y[:-1]).contiguous(),
+        lambda x: (y := x * 2).flip(0) + y,
+        lambda x: (y := x * 2).t().contiguous().t() + y,
+        lambda x: (y := x + 1) + y.sum(0),
+        lambda x: (y := x + 1) / y.sum(1, keepdim=True) + y[0],
+        lambda x: (y := x + 1).view(96, 700).sum(1, keepdim=True) + y.view(96, 700),
+        lambda x: torch.cat([(y := x + 1).sum(1, keepdim=True).expand(700, 96), y], 1) * 2,
+    ],
+)
+def test_loops_that_look_at_other_rows_wait_for_them(f):
+    x = torch.randn(700, 96)
+    function = torch.compile(f)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        for _ in range(4):
+            np.testing.assert_allclose(function(x).numpy(), f(x).numpy(), rtol=1e-5, atol=1e-5)
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_rows_that_are_written_in_place_are_read_before_and_after(monkeypatch):
+    found = rows_made(monkeypatch)
+
+    def f(x, out):
+        top = x.amax(1, keepdim=True)
+        out.copy_(x - top)
+        x.mul_(2)
+        return out / out.sum(1, keepdim=True) + x
+
+    a, b = torch.randn(512, 64), torch.empty(512, 64)
+    function = torch.compile(f)
+    for _ in range(4):
+        mine, theirs = [a.clone(), b.clone()], [a.clone(), b.clone()]
+        np.testing.assert_allclose(function(*mine).numpy(), f(*theirs).numpy(), rtol=1e-5, atol=1e-5)
+        for one, other in zip(mine, theirs, strict=True):
+            np.testing.assert_array_equal(one.numpy(), other.numpy())
+    assert found and max(found) > 3

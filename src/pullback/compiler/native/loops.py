@@ -120,13 +120,13 @@ class Group:
         windows = [window for window, _ in (*self.loads.values(), *self.values.values())]
         return all([window.size == 1 or (window.shape == self.shape and window.is_row_major()) for window in windows])
 
-    def call(self, code: Code, place: Place) -> Call:
-        """The call of the loops."""
+    def call(self, code: Code, place: Place, ranged: bool = False) -> Call:
+        """The call of the loops; of a function that does a part of them if `ranged`."""
         order = order_of(*[node for _, node in self.stores])
         body = self.body(order)
         total = int(np.prod(body.sizes))
         share = max(REGION_SHARE // max(body.cost, 1), 512) & -64
-        grain = 0 if total <= 2 * share else max(share // (total // body.sizes[0]), 1)
+        grain = 0 if total <= 2 * share and not ranged else max(share // (total // body.sizes[0]), 1)
         key = f"{described(order)} {places_in(order, body.loads)} {places_in(order, self.stores)} "
         key += f"{body.sizes} {body.steps} {body.lanes} {bool(grain)}"
         windows = [window for window, _ in (*body.loads, *body.stores)]
@@ -376,17 +376,20 @@ ABREAST = 8
 STARTS = {"add": 0.0, "max": -float("inf"), "min": float("inf")}
 
 
-def call_of_reduction(code: Code, reduce: Reduce, place: Place) -> Call:
-    """The call of a sum or an extremum. Threads share the elements of the result, never the terms of one."""
+def call_of_reduction(code: Code, reduce: Reduce, place: Place, ranged: bool = False) -> Call:
+    """The call of a sum or an extremum, or of a function that does a part if `ranged`.
+
+    Threads share the elements of the result, never the terms of one.
+    """
     x, out = reduce.x, reduce.out
     kept = [d for d in range(len(x.shape)) if d not in reduce.axes and x.shape[d] > 1]
     count, grain = 1, 0
-    if kept and x.size > 2 * REGION_SHARE:
+    if kept and (ranged or x.size > 2 * REGION_SHARE):
         count = x.shape[kept[0]]
         grain = max(REGION_SHARE * count // x.size, 1)
         if x.strides[kept[0]] == 1:  # whole vectors of columns
             grain = -(-grain // 64) * 64
-        if grain >= count:
+        if grain >= count and not ranged:
             count, grain = 1, 0
     key = f"{reduce.how} {x.dtype.char} {x.shape} {x.strides} {reduce.axes} {out.shape} {out.strides} {bool(grain)}"
 

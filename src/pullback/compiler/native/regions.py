@@ -22,6 +22,7 @@ from pullback.compiler.native.lowering import Lowering, given
 from pullback.compiler.native.parts import LONGEST, Unlowered
 from pullback.compiler.native.pieces import Base, Dot, Piece, Point, Reduce, Window
 from pullback.compiler.native.products import calls_of_product, most_threads, panels_for
+from pullback.compiler.native.rows import Rows, in_rows
 from pullback.compiler.program import CALL, EFFECT, Program, Slot, Step
 from pullback.kernels import workers
 from pullback.kernels.jit.language.code import Code, Value
@@ -215,7 +216,7 @@ class Function:
                         item.group.stores = [pair for pair in item.group.stores if pair[0].base is not x]
             if type(item) is not Group or item.stores:
                 out.append(item)
-        return out
+        return in_rows(out, work_of)
 
     def is_passing(self, base: Base) -> bool:
         """Whether only this function sees some memory."""
@@ -269,6 +270,8 @@ class Function:
                 calls += calls_of_product(code, item, place)
             elif type(item) is Fold:
                 calls += item.calls(code, place)
+            elif type(item) is Rows:
+                calls.append(item.call(code, place, 8 * work_of(item)))
             else:
                 calls.append(call_of_reduction(code, item, place))
         emit_calls(code, calls)
@@ -401,6 +404,8 @@ def work_of(item: Any) -> int:
         return int(item.out.size * item.a.shape[-1]) // 8
     if type(item) is Reduce:
         return item.x.size // 8
+    if type(item) is Rows:
+        return sum([work_of(one) for one in item.items])
     group = item.group if type(item) is Fold else item
     return int(np.prod(group.shape, dtype=np.int64)) * group.cost() // 8
 
@@ -412,6 +417,8 @@ def described(item: Any) -> str:
         return f"{list(item.shape)}: {formulas}"
     if type(item) is Dot:
         return f"{list(item.a.shape)} @ {list(item.b.shape)}{'' if item.added is None else ' + bias'}"
+    if type(item) is Rows:
+        return "\n".join([described(one) for one in item.items])
     if type(item) is Fold:
         return f"{item.reduce.how} of {list(item.group.shape)}: {item.node}"
     return f"{item.how} of {list(item.x.shape)} over {list(item.axes)}"
@@ -458,6 +465,6 @@ def reads_of(item: Any) -> list[Window]:
 
 def writes_of(item: Any) -> list[Window]:
     """The windows that an item writes."""
-    if type(item) in (Fold, Dot):
+    if type(item) in (Fold, Dot, Rows):
         return list(item.writes())
     return [window for window, _ in item.stores] if type(item) is Group else [item.out]
