@@ -561,3 +561,17 @@ def test_rows_that_are_written_in_place_are_read_before_and_after(monkeypatch):
         for one, other in zip(mine, theirs, strict=True):
             np.testing.assert_array_equal(one.numpy(), other.numpy())
     assert found and max(found) > 3
+
+
+def test_more_threads_than_have_memory_for_rows():
+    x, w = torch.randn(900, 96), torch.randn(96)
+    function = torch.compile(norm_and_rest)
+    before = torch.get_num_threads()
+    try:
+        for count in (1, 2, 7, 3):
+            torch.set_num_threads(count)
+            for _ in range(4):
+                for made, wanted in zip(function(x, w), norm_and_rest(x, w), strict=True):
+                    np.testing.assert_allclose(made.numpy(), wanted.numpy(), rtol=2e-5, atol=2e-5)
+    finally:
+        torch.set_num_threads(before)

@@ -216,7 +216,15 @@ class Function:
                         item.group.stores = [pair for pair in item.group.stores if pair[0].base is not x]
             if type(item) is not Group or item.stores:
                 out.append(item)
-        return in_rows(out, work_of)
+        found = in_rows(out, work_of)
+        users: dict[Base, set[int]] = {}
+        for nr, item in enumerate(found):
+            for window in (*reads_of(item), *writes_of(item)):
+                users.setdefault(window.base, set()).add(nr)
+        for nr, item in enumerate(found):
+            if type(item) is Rows:
+                item.keep_inside([base for base, by in users.items() if by == {nr} and self.is_passing(base)])
+        return found
 
     def is_passing(self, base: Base) -> bool:
         """Whether only this function sees some memory."""
@@ -299,6 +307,8 @@ class Function:
         for item in self.items:
             if type(item) is Dot and item.panels is not None:
                 item.panels = panels_for(item.out.dtype)
+            elif type(item) is Rows:
+                item.widen()
         self.scratch = {}
         self.bytes = self.planned()
         return self.step().function
@@ -315,7 +325,7 @@ class Function:
             args.append(slot)
             names.append(f"g{len(names)}")
         lines, made, outs = [], [], []
-        if any([type(item) is Dot and item.panels is not None for item in self.items]):
+        if any([has_threads(item) for item in self.items]):
             lines.append(f"if threads() > {most_threads()}: return wider({most_threads()})({', '.join(names)})")
             space |= {"threads": workers.threads, "wider": lambda before: wider(self, space, before)}
         for nr, base in enumerate(self.shown):
@@ -398,6 +408,11 @@ def wider(function: Function, space: dict[str, Any], before: int) -> Any:
     return space["again_made"]
 
 
+def has_threads(item: Any) -> bool:
+    """Whether an item has memory for each thread."""
+    return item.panels is not None if type(item) is Dot else type(item) is Rows and item.local is not None
+
+
 def work_of(item: Any) -> int:
     """About how many vectors an item computes."""
     if type(item) is Dot:
@@ -407,7 +422,7 @@ def work_of(item: Any) -> int:
     if type(item) is Rows:
         return sum([work_of(one) for one in item.items])
     group = item.group if type(item) is Fold else item
-    return int(np.prod(group.shape, dtype=np.int64)) * group.cost() // 8
+    return int(np.prod(group.shape, dtype=np.int64)) * max(group.cost(), 1) // 8
 
 
 def described(item: Any) -> str:

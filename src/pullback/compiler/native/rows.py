@@ -1,16 +1,20 @@
 """Loops that follow each other and work on rows of their own: all of them for some rows, then for the next ones.
 
 The layer norm of a token needs nothing of another token. So its sums and its loops are one call that threads share:
-they wait for each other once, and what one loop writes the next one reads while it is in the first-level cache.
+they wait for each other once, and what one loop writes the next one reads while it is in the first-level cache. What
+only these loops see has no other place than that: each thread has memory for one block of rows.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from pullback._thresholds import REGION_SHARE
 from pullback.compiler.native.loops import Call, Group, Place, address_of, call_of_reduction, loop
-from pullback.compiler.native.pieces import Reduce, Window
+from pullback.compiler.native.pieces import Base, Reduce, Window, fresh
+from pullback.compiler.native.products import most_threads
 from pullback.kernels.jit.gemm.pack import smaller
 from pullback.kernels.jit.language.code import Code, Value
 from pullback.kernels.jit.language.expression import order_of
@@ -21,6 +25,10 @@ NEAR = 1 << 15
 """Bytes that stay in the first-level cache."""
 BACK = 4
 """How many items back a row of loops may be that takes in another one."""
+MOST = 32
+"""Arguments of a loop."""
+ALIGNED = 128
+"""Bytes between what two threads write to."""
 
 
 class Span(NamedTuple):
@@ -94,12 +102,19 @@ class Rows:
         self.items: list[Any] = []
         self.facts: list[tuple[int, list[Span]]] = []
         self.count = 0
+        self.joined: list[Span] = []
+        """What is touched at each row."""
+        self.inside: dict[Any, tuple[int, int]] = {}
+        """Memory that only these loops see: where it lies in that of a thread, and the bytes of a row."""
+        self.each = 0
+        self.local: Window | None = None
+        """The memory of all threads."""
 
     def take(self, item: Any, facts: tuple[int, list[Span]]) -> bool:
         """Take one more loop in, if its rows are these rows."""
         wanted = [*self.facts, facts]
         count = min([outer for outer, _ in wanted])
-        if count < FEWEST or any([outer % count for outer, _ in wanted]):
+        if count < FEWEST or len(facts[1]) > MOST or any([outer % count for outer, _ in wanted]):
             return False
         joined = []
         for outer, spans in wanted:
@@ -108,47 +123,81 @@ class Rows:
         if not are_apart(joined):
             return False
         self.items.append(item)
-        self.facts, self.count = wanted, count
-        self.bytes = sum({(s.alias, s.start): s.length for s in joined}.values())
+        self.facts, self.count, self.joined = wanted, count, joined
         return True
 
+    def block(self) -> int:
+        """How many rows are worked on together."""
+        return max(NEAR // sum({(s.alias, s.start): s.length for s in self.joined}.values()), 1)
+
+    def keep_inside(self, bases: list[Base]) -> None:
+        """Make room for what nobody else sees: a block of rows for each thread."""
+        at = 0
+        for base in bases:
+            spans = [s for s in self.joined if s.alias == base.alias]
+            self.inside[base] = at, spans[0].step
+            room = (self.block() - 1) * spans[0].step + max([s.start + s.length for s in spans])
+            at += -(-room // ALIGNED) * ALIGNED
+        self.each = at
+        self.widen()
+
+    def widen(self) -> None:
+        """The same room for as many threads as there may be now."""
+        if self.inside:
+            self.local = fresh(np.dtype(np.uint8), (most_threads() * self.each,))
+
     def reads(self) -> list[Window]:
-        """The windows read."""
-        return [window for item in self.items for window in (
-            [w for w, _ in item.loads.values()] if type(item) is Group else item.reads())]  # fmt: skip
+        """The windows read of what others see, too."""
+        return [window for item in self.items for window in windows_of(item)[0] if window.base not in self.inside]
 
     def writes(self) -> list[Window]:
-        """The windows written."""
-        return [window for item in self.items for window in (
-            [w for w, _ in item.stores] if type(item) is Group else [item.out])]  # fmt: skip
+        """The windows written, and the memory of the threads."""
+        found = [window for item in self.items for window in windows_of(item)[1] if window.base not in self.inside]
+        return found if self.local is None else [*found, self.local]
 
     def call(self, code: Code, place: Place, work: int) -> Call:
         """The call of a function that calls the loops for one block of rows after the other."""
-        arguments: list[Any] = [max(NEAR // self.bytes, 1), len(self.items)]
+
+        def inner(window: Window) -> tuple[int, ...]:
+            if window.base not in self.inside:
+                return (*place(window), 0)
+            assert self.local is not None
+            (argument, start), (at, step) = place(self.local), self.inside[window.base]
+            return argument, start + at + window.offset * window.dtype.itemsize, step
+
+        arguments: list[Any] = [self.block(), self.each, most_threads(), len(self.items)]
         for item in self.items:
             if type(item) is Group:
-                made = item.call(code, place, ranged=True)
+                made = item.call(code, inner, ranged=True)
             else:
-                made = call_of_reduction(code, item, place, ranged=True)
-            arguments += [address_of(made.function), made.count // self.count, len(made.arguments), *made.arguments]
+                made = call_of_reduction(code, item, inner, ranged=True)
+            arguments += [address_of(made.function), made.count // self.count, len(made.arguments)]
+            for base, start, step in made.arguments:
+                arguments += [(base, start), step]
         return Call(loop(code, "rows", walk), arguments, self.count, max(REGION_SHARE * self.count // work, 1))
 
 
 def walk(code: Code) -> None:
-    """Arguments: the rows of a block, how many loops, and for each its function, its indices for each row, how many
-    arguments it has, and these."""
+    """Arguments: the rows of a block, the memory of a thread and for how many there is some, how many loops, and for
+    each its function, its indices for each row, how many arguments it has, and these: an address, and the bytes of a
+    row if it is in the memory of a thread, where the first row of a block is the first one."""
     given = Value(code, "%args", "ptr")
-    rows, loops = code.load(given, 0, "i64"), code.load(given, 1, "i64")
+    rows, each, threads, loops = (code.load(given, i, "i64") for i in range(4))
+    mine = smaller(code, code.worker, threads - 1) * each
+    slots = code.stack(MOST, "i64")
     with code.loop(code.begin, code.end, rows) as first:
         last = smaller(code, first + rows, code.end)
-        at = code.variable(code.const(2, "i64"))
+        at = code.variable(code.const(4, "i64"))
         with code.loop(0, loops):
             here = code.at(given, at.get(), "i64")
             function, many, count = (code.load(here, i, "i64") for i in range(3))
+            with code.loop(0, count) as i:
+                address, step = (code.load(here, i * 2 + k, "i64") for k in (3, 4))
+                moved = code.select(code.compare("eq", step, 0), 0, mine - first * step)
+                code.store(address + moved, slots, i)
             pointer = code.emit(f"inttoptr {function} to ptr", "ptr")
-            passed = code.at(here, 3, "i64")
-            code.do(f"call void {pointer.name}({passed}, {first * many}, {last * many}, {code.worker})")
-            at.set(at.get() + count + 3)
+            code.do(f"call void {pointer.name}({slots}, {first * many}, {last * many}, {code.worker})")
+            at.set(at.get() + count * 2 + 3)
 
 
 def in_rows(items: list[Any], work_of: Any) -> list[Any]:
