@@ -34,7 +34,7 @@ from pullback.kernels.jit.conv.cut import (
 )
 from pullback.kernels.jit.conv.tables import elements, pieces, runs, spaced
 from pullback.kernels.jit.gemm.product import grain, shares
-from pullback.kernels.jit.gemm.tile import DEPTH, ROW_BIAS, borrow, give_back, steps, tiles, width
+from pullback.kernels.jit.gemm.tile import DEPTH, ROW_BIAS, VECTORS, borrow, give_back, steps, tiles, width
 from pullback.kernels.jit.rows.programs import ELEMENTS
 
 AnyArray = np.ndarray[Any, Any]
@@ -342,7 +342,8 @@ def plan_weight(
     a_at = steps(1) if large else elements(spaced(batch, out_channels * windows), range(windows))
     capacity, threads = threads, threads if work >= SERIAL_PRODUCT else 1
     packing = 7.0 * len(cut.rows) * lanes(element) / span
-    strip, across = shares(rows, columns, groups, threads, packing, element)
+    strip, across = shares(rows, columns, groups, threads, packing, element, VECTORS)
+    across //= VECTORS
     strips, acrosses = -(-rows // strip), -(-columns // (wide * across))
     parts = 1
     if threads > 1 and groups * strips * acrosses < 2 * threads and out_channels * columns <= FEW_WEIGHTS:

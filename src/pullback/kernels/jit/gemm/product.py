@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -179,15 +179,19 @@ def dense(element: str) -> Callable[..., bool]:
         with code.loop(code.begin, code.end) as item:
             batch = item // (strips * acrosses)
             inside = item - batch * (strips * acrosses)
-            p0, p1, m0, m1 = rectangle(code, inside, acrosses, (across, columns, wide), (strip, rows))
+            nr = inside // acrosses
+            first, m0 = (inside - nr * acrosses) * across, nr * strip
+            end, m1 = smaller(code, first + across, columns), smaller(code, m0 + strip, rows)
+            panels = (end - first + (wide - 1)) // wide
             a_here, b_here = code.at(a, batch * a_batch, element), code.at(b, batch * b_batch, element)
             c_here, old_here = code.at(c, batch * c_batch, element), code.at(old, batch * old_batch, element)
             with code.loop(0, depth, deep) as k0:
                 count = smaller(code, deep, depth - k0)
-                with code.loop(p0, p1) as p:
-                    left = columns - p * wide
-                    panel = code.at(mine, (p - p0) * panel_size(element), element)
-                    source = code.at(b_here, k0 * b_row + p * wide * b_column, element)
+                with code.loop(0, panels) as p:
+                    column = first + p * wide
+                    left = end - column
+                    panel = code.at(mine, p * panel_size(element), element)
+                    source = code.at(b_here, k0 * b_row + column * b_column, element)
                     ragged = code.compare("ne", smaller(code, left, wide) % half, 0)
                     copied = (code.compare("eq", how, DIRECT) & ragged) | code.compare("eq", how, COPY)
                     with code.when(copied):
@@ -196,24 +200,24 @@ def dense(element: str) -> Callable[..., bool]:
                         turn_columns(code, element, source, b_column, left, count, panel)
                     with code.when(code.compare("eq", how, GATHER)):
                         gather_rows(code, element, source, b_row, b_column, left, count, panel)
-                first = code.compare("eq", k0, 0)
-                before = code.select(first, old_here, c_here)
-                before_row = code.select(first, old_row, c_row)
-                now = code.select(first, flags, OLD)
+                begins = code.compare("eq", k0, 0)
+                before = code.select(begins, old_here, c_here)
+                before_row = code.select(begins, old_row, c_row)
+                now = code.select(begins, flags, OLD)
 
                 def cell(p: Value) -> Cell:
-                    left = columns - p * wide
-                    here = smaller(code, left, wide)
+                    column = first + p * wide
+                    here = smaller(code, end - column, wide)
                     whole = code.compare("eq", here % half, 0)
                     direct = code.compare("eq", how, DIRECT) & whole
-                    packed = code.at(mine, (p - p0) * panel_size(element), element)
-                    panel = code.select(direct, code.at(b_here, k0 * b_row + p * wide, element), packed)
-                    out, was = code.at(c_here, p * wide, element), code.at(before, p * wide, element)
+                    packed = code.at(mine, p * panel_size(element), element)
+                    panel = code.select(direct, code.at(b_here, k0 * b_row + column, element), packed)
+                    out, was = code.at(c_here, column, element), code.at(before, column, element)
                     table, tile_flags = code.select(direct, b_at, packed_at), code.select(whole, now, 0)
                     return Cell(count, a_at, panel, table, here, whole, out, c_row, was, before_row, tile_flags)
 
                 lines = Left(code.at(a_here, k0 * a_column, element), a_row)
-                multiply_block(code, element, tile_table, lines, (m0, m1), (p0, p1), old, cell,
+                multiply_block(code, element, tile_table, lines, (m0, m1), (code.const(0, "i64"), panels), old, cell,
                                finish(code, element, now))  # fmt: skip
 
     any, table = calls.array(dtype, strided=True), calls.array("int64")
@@ -229,31 +233,42 @@ def grain(work: int, items: int) -> int:
     return items if work < SERIAL_PRODUCT else 1
 
 
-def busiest(items: int, threads: int) -> int:
-    """How many items the busiest thread works on: the pool hands out four chunks a thread."""
+def longest(items: int, acrosses: int, across: int, vectors: int, threads: int) -> tuple[int, int]:
+    """Vectors of columns and items of the thread that has most: the pool cuts them into spans of four chunks each."""
     chunk = -(-items // (4 * threads))
     chunks = -(-items // chunk)
-    turns = -(-chunks // threads)
-    return turns * chunk - (chunks * chunk - items if chunks % threads == 1 or threads == 1 else 0)
+    most = (0, 0)
+    for span in range(min(threads, 4)):
+        begin, end = (min(chunks * nr // threads * chunk, items) for nr in (span, span + 1))
+        at, to = (i // acrosses * vectors + min(i % acrosses * across, vectors) for i in (begin, end))
+        most = max(most, (to - at, end - begin))
+    return most
 
 
-def shares(rows: int, columns: int, batches: int, threads: int, packing: float, element: str) -> tuple[int, int]:
-    """How many rows and panels an item has, so that the busiest thread is done soonest.
+@lru_cache(MOST)
+def shares(
+    rows: int, columns: int, batches: int, threads: int, packing: float, element: str, unit: int = 1
+) -> tuple[int, int]:
+    """How many rows and vectors of columns, a multiple of `unit`, an item has, so that the busiest thread is done
+    soonest.
 
-    Time is counted in multiplications of vectors: `packing` says how many of them the packing of a vector costs, and
-    reading a row of the left matrix costs a sixteenth of one.
+    Time is counted in multiplications of vectors: `packing` says how many of them the packing of a vector costs. A row
+    of the left matrix costs one where it comes from afar, a sixteenth where it is read again for another item, and a
+    little for each panel.
     """
-    panels, vectors = -(-columns // width(element)), -(-columns // target.lanes(element))
-    best, found = float("inf"), (rows, min(PANELS, panels))
-    for across in range(min(PANELS, panels), 0, -1):
-        acrosses = -(-panels // across)
+    vectors = -(-columns // target.lanes(element))
+    best, found = float("inf"), (rows, min(PANELS * VECTORS, vectors))
+    for across in range(min(PANELS * VECTORS, -(-vectors // unit) * unit), 0, -unit):
+        acrosses = -(-vectors // across)
         for strips in (1, 2, 3, 4, 6, 8, 12, 16) if threads > 1 else (1,):
             strip = -(-rows // strips // ROWS[0]) * ROWS[0] if strips > 1 else rows
             items = batches * acrosses * -(-rows // strip)
-            most = min(across * VECTORS, vectors) * (strip + packing) + strip / 16
-            mean = vectors / acrosses * (strip + packing) + strip / 16
+            mine, many = longest(items, acrosses, across, vectors, threads)
+            reading = many * (strip / 16 + -(-across // VECTORS) * strip / 64)
+            fetching = min(-(-many // acrosses) * strip, rows)
             # A little for what disturbs a thread: the others cannot help it with its last item.
-            time = max(busiest(items, threads) * mean, most) + most / 16 + items / 4
+            last = min(across, vectors) * (strip + packing) / 16
+            time = mine * (strip + packing) + reading + fetching + last + items / 4
             if time < best:
                 best, found = time, (strip, across)
     return found
@@ -280,7 +295,8 @@ def plan(a: Any, b: Any, old: Any, threads: int) -> tuple[Any, ...]:
     old_batch = old.strides[0] // size if old is not None and old.ndim > 2 else 0
     work = batches * rows * depth * columns
     strip, across = shares(rows, columns, batches, threads if work >= SERIAL_PRODUCT else 1, PACKING[how], element)
-    strips, acrosses = -(-rows // strip), -(-columns // (wide * across))
+    across *= target.lanes(element)
+    strips, acrosses = -(-rows // strip), -(-columns // across)
     items = batches * strips * acrosses
     far = batches * rows * columns * size >= FAR and depth >= DEEP
     flags = (0 if old is None else OLD) | (EARLY if far else 0)
