@@ -104,7 +104,7 @@ def main(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
     say_if_not_compiled()
     names: list[dict[str, Any]] = [{"torch": library} for library in measured]
     for space in names:
-        exec(SETUP, space)
+        exec(compile(SETUP, "<pullback bench>", "exec"), space)
     peer = measured[1].__version__ if len(measured) > 1 else None
     if not given.json:
         print(

@@ -33,12 +33,13 @@ def graph_of(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tu
         return function(*positional, **named)
 
     space: dict[str, Any] = {"call": call}
+    given = ", ".join(names)
     if isinstance(function, Module):
-        exec(f"def forward(self, {', '.join(names)}): return call({', '.join(names)})", space)
+        exec(compile(f"def forward(self, {given}): return call({given})", "<pullback backend>", "exec"), space)
         root = type("Compiled", (Module,), {"forward": space["forward"]})()
         root.model = function
         return symbolic_trace(root), places
-    exec(f"def {name_of(function)}({', '.join(names)}): return call({', '.join(names)})", space)
+    exec(compile(f"def {name_of(function)}({given}): return call({given})", "<pullback backend>", "exec"), space)
     return symbolic_trace(space[name_of(function)]), places
 
 

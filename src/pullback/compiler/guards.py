@@ -426,7 +426,8 @@ def guard_of(notes: list[Note]) -> Callable[[], bool]:
         else:
             tests.append(f"((x := {found}) is v{i} or same(x, v{i}, False))")
     body = " and ".join(tests) or "True"
-    exec(f"def guard():\n    try: return {body}\n    except Exception: return False", space)
+    source = f"def guard():\n    try: return {body}\n    except Exception: return False"
+    exec(compile(source, "<pullback guard>", "exec"), space)
     return space["guard"]  # type: ignore[no-any-return]
 
 

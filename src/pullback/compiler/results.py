@@ -137,7 +137,8 @@ class Results:
             lines.append(f"make_view(r{i}, {known}, {self.leaves[i]._view.creation})")
         if history is not None:
             wanted = ", ".join([self.expression(tensor) for tensor in history.wanted])
-            exec(f"def sources(args, kwargs): return ({wanted},)", self.space)
+            source = f"def sources(args, kwargs): return ({wanted},)"
+            exec(compile(source, "<pullback sources>", "exec"), self.space)
             history.sources = self.space["sources"]
             outs = ", ".join([f"r{i}" for i in history.outs])
             memories = {slot.memory for slot in history.saved}

@@ -128,7 +128,8 @@ def form(name: str, parameters: str) -> Any:
         keywords.remove(moved)
         keywords.insert(keywords.index(before) + 1, moved)
     pairs = ", ".join([f"{keyword!r}: {keyword}" for keyword in keywords])
-    return eval(f"lambda {parameters.replace(' |', ',')}: (({placed},), {{{pairs}}})")
+    source = f"lambda {parameters.replace(' |', ',')}: (({placed},), {{{pairs}}})"
+    return eval(compile(source, "<pullback form>", "eval"))
 
 
 def as_passed_on(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

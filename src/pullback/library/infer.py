@@ -164,7 +164,7 @@ class Inference:
     def read(self, annotation: str) -> Any:
         """The type that a string names where the function was written."""
         try:
-            return eval(annotation, self.function.__globals__)
+            return eval(compile(annotation.strip(), "<annotation>", "eval"), self.function.__globals__)
         except NameError as error:
             self.fail(
                 f"Unsupported type annotation {annotation}. It is not a type. ({error}). If you are using 'from "

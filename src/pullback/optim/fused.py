@@ -226,7 +226,8 @@ def traced(rule: Rule, group: Group, dtype: str, state: State, counters: State) 
         wanted += [trace.node_of(tally.number, DOUBLE) for tally in tallies.values()]
     heading = f"def numbers({', '.join(['group', *[f'n{i}' for i in range(len(counters))]])}):"
     space: dict[str, Any] = {"NUMBERS": NUMBERS, "rounded": in_single}
-    exec("\n    ".join([heading, *options.lines, *python_source(trace, wanted)]), space)
+    source = "\n    ".join([heading, *options.lines, *python_source(trace, wanted)])
+    exec(compile(source, "<pullback numbers>", "exec"), space)
     return Form(space["numbers"], kernel, passed, why_not, results)
 
 

@@ -356,7 +356,8 @@ class Function:
         call = f"kernel({', '.join([*names, *made, memory])}, 1, 1)"
         lines.append(f"if not {call}: again(kernel, WRITTEN, [{', '.join([*names, *made, memory])}])")
         lines.append(f"return ({''.join([m + ', ' for m in (*made, *extra)])})")
-        exec("\n    ".join([f"def region({', '.join(names)}):", *lines]), space)
+        source = "\n    ".join([f"def region({', '.join(names)}):", *lines])
+        exec(compile(source, "<pullback region>", "exec"), space)
         step = Step(CALL, space["region"], tuple(args), {})
         step.outs, step.several = list(outs), True
         step.native = "\n".join([*[described(item) for item in self.items], f"{self.bytes} bytes in between"])
