@@ -184,6 +184,8 @@ class Declaration:
     out_copies: bool | Callable[[tuple[Any, ...]], bool] = False
     """Results are copied into `out=` as a program would copy them, with the history of a copy; or what tells it from
     the arguments."""
+    out_ends_history: bool = False
+    """Where gradients are wanted `out=` is written all the same, and gets a node that raises in backward."""
 
     def say(self, options: dict[str, Any]) -> None:
         """Take those of these facts that are among the keywords of a declaration."""

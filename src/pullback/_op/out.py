@@ -53,11 +53,12 @@ def refuse_recording(op: Op, bound: Bound, out: Any) -> None:
     refuse_number_first(op, op.name, tuple(bound.values()))
     if op.check_target is not None:
         op.check_target(out)
-    if is_grad_enabled() and op.node_name != "NotImplemented" and (op.differentiable or op.out_name):
+    ends = op.node_name == "NotImplemented" or op.out_ends_history
+    if is_grad_enabled() and not ends and (op.differentiable or op.out_name):
         inputs = [t for t in differentiable_inputs(op, bound) if isinstance(t, Tensor)]
         if any(wants_grad(t) for t in inputs) or any(wants_grad(t) for t in as_list(out)):
             raise RuntimeError(messages.out_requires_grad(op.out_name or op.name))
-    elif op.node_name == "NotImplemented":
+    elif ends:
         refuse_leaf(op.name, as_list(out))
     if modes.dual_level >= 0 and (op.differentiable or not op.path.startswith("special.")):  # there torch does not ask
         given = [item for value in bound.values() for item in (value if type(value) in (list, tuple) else (value,))]
@@ -133,6 +134,8 @@ def write_out(op: Op, bound: Bound, outs: Any, out: Any) -> Any:
             rebase_history(target, node)
         elif op.node_name == "NotImplemented":
             end_history(op.name, target)
+        elif op.out_ends_history:
+            end_history(op.name, target, [t for t in differentiable_inputs(op, bound) if isinstance(t, Tensor)])
     if op.variadic:
         return None
     if op.visible == 1 or (op.fields is not None and not isinstance(op.fields, type)):
@@ -250,7 +253,9 @@ def write_result(name: str, result: Any, out: Any, given: tuple[Any, ...] = (), 
         make_room(out, result._array, declared)
         return out.copy_(result)
     differentiable = differentiable and results[0].dtype is not bool_  # truths leave the history of what was there
-    if is_grad_enabled() and differentiable and any(wants_grad(t) for t in (*targets, *results)):
+    if declared.out_ends_history:
+        refuse_leaf(name, targets)
+    elif is_grad_enabled() and differentiable and any(wants_grad(t) for t in (*targets, *results)):
         raise RuntimeError(messages.out_requires_grad(name))
     if moving and of_transform(*targets, *results) is None and FROM_NUMPY[results[0]._array.dtype].category >= 2:
         refuse_tangents(name, [*targets, *results])
@@ -264,6 +269,8 @@ def write_result(name: str, result: Any, out: Any, given: tuple[Any, ...] = (), 
         check_not_stretched(target, value._array, given)
     for target, value in zip(targets, results, strict=True):
         write(target, value, declared)
+        if declared.out_ends_history:
+            end_history(name, target, [value])
     return returned_out(type(result), targets) if isinstance(result, ReturnType) else out
 
 

@@ -49,6 +49,16 @@ def test_what_is_transformed_lies_last_in_memory(dtype, turned, dims):
         agree(f"torch.fft.{name}(x(3, 4, 6, dtype={dtype}){turned}, dim={dims}).stride()")
 
 
+@pytest.mark.parametrize("dim", [0, 1, 2])
+@pytest.mark.parametrize("name", ONE)
+def test_out_is_resized_by_rows_but_for_conjugates(name, dim):
+    source, out = ("f64", "c128") if name in ("rfft", "ihfft", "ifft", "fft") else ("c128", "f64")
+    agree(
+        f"(lambda out: (torch.fft.{name}(x(3, 4, 6, dtype={source}).detach(), dim={dim}, out=out), out.stride()))"
+        f"(torch.empty(0, dtype=torch.{'complex128' if out == 'c128' else 'float64'}))"
+    )
+
+
 @pytest.mark.parametrize("kind", ["float32", "complex64", "int64", "int8", "bool", "uint8", "float16", "bfloat16"])
 @pytest.mark.parametrize("name", ["fft", "rfft", "irfft", "fft2", "ihfftn"])
 def test_the_dtype_of_the_result_follows_that_of_the_input(name, kind):

@@ -429,3 +429,44 @@ def test_gradients_of_soft_margins_overflow_in_the_dtype_of_the_scores(dtype: st
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 7])
 def test_polygamma_of_integers_is_that_of_floats(n: int, dtype: str) -> None:
     agree(f"torch.polygamma({n}, torch.tensor([7, 4, 1]).to(torch.{dtype}))")
+
+
+ENDING = (
+    "alias_copy(a)", "as_strided_copy(a, (2, 2), (1, 2))", "diagonal_copy(a)", "expand_copy(a, (2, 2))", "t_copy(a)",
+    "permute_copy(a, (1, 0))", "squeeze_copy(a)", "squeeze_copy(a, 0)", "transpose_copy(a, 0, 1)", "view_copy(a, (4,))",
+    "unfold_copy(a, 0, 1, 1)", "unsqueeze_copy(a, 0)", "select_copy(a, 0, 0)", "slice_copy(a, 0, 0, 1)", "diag(a)",
+    "view_as_real_copy(a.to(torch.complex64))", "view_as_complex_copy(a)", "slice_scatter(a, a[:1], 0, 0, 1)",
+    "conj_physical(a)", "conj_physical(a.to(torch.complex64))", "floor_divide(a, a)", "floor_divide(a, 2)",
+    "diag(a[0])", "softmax(a, 0)", "log_softmax(a, 0)", "linalg.eigvals(a)", "fft.ifft(a)", "fft.ihfft(a)",
+    "exp(a)", "fft.fft(a)",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("history", ["of out", "of the operand", "of a leaf", "nowhere"])
+@pytest.mark.parametrize("call", ENDING)
+def test_the_history_of_out_ends_where_torch_has_no_derivative_of_what_it_writes(call: str, history: str) -> None:
+    def program(torch: Any) -> Any:
+        a = torch.tensor([[1.0, 0.5], [0.25, 2.0]], requires_grad=history == "of the operand")
+        result = eval(f"torch.{call}", {"torch": torch, "a": a.detach()})
+        out = torch.zeros(result.shape, dtype=result.dtype)
+        if history.startswith("of out"):
+            out = out.requires_grad_() * 1
+        elif history == "of a leaf":
+            out.requires_grad_()
+        try:
+            eval(f"torch.{call[:-1]}, out=out)", {"torch": torch, "a": a, "out": out})
+        except RuntimeError:
+            return "refused"
+        node = out.grad_fn
+        return out.detach(), out.requires_grad, out._version, None if node is None else type(node).__name__
+
+    same(program)
+
+
+def test_backward_through_such_an_out_names_what_has_no_derivative() -> None:
+    def program(torch: Any) -> Any:
+        a, out = torch.ones(3, requires_grad=True), torch.zeros(3)
+        torch.softmax(a, 0, out=out)
+        return attempt(lambda: out.sum().backward())
+
+    same(program)

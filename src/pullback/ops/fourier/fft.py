@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback._arrays.kinds import made_on
+from pullback._arrays.memory import row_major
 from pullback._arrays.sizes import check_storage, in_torch_words
 from pullback._dtype import defaults, dtype
 from pullback._op.define import Array, function
@@ -48,8 +49,13 @@ def check_arguments(name: str, self: Any, norm: Any, out: Any, wanted: str, **nu
 
 
 def delivered(name: str, result: Tensor, out: Tensor | None) -> Tensor:
-    """The result, or `out` with the result in it."""
-    return result if out is None else write_result(f"fft_{name}", result, out)
+    """The result, or `out` with the result in it, by rows if it had to be resized."""
+    if out is None:
+        return result
+    if type(result) is not Tensor:  # a lazy conjugate, which is computed into it
+        return write_result("conj_physical", result, out)
+    result._array = row_major(result._array)
+    return write_result(f"fft_{name}", result, out)
 
 
 # ------------------------------------------------------------------ one dimension

@@ -175,7 +175,7 @@ def linalg_eig(self: Array, *, out: Any = None) -> Any:
     return written("linalg_eig", eig_parts(self), out, castable("torch.linalg.eig", "eigenvalues", "eigenvectors"))
 
 
-@function(space="linalg", method=False, name="linalg_eigvals", autocast="float32")
+@function(space="linalg", method=False, name="linalg_eigvals", autocast="float32", out_ends_history=True)
 def linalg_eigvals(self: Array, *, out: Any = None) -> Array:
     """Compute the eigenvalues of square matrices `(*, n, n)`.
 

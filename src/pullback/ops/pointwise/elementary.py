@@ -462,7 +462,7 @@ def conj_physical_written(self: Array) -> Array:
     return self if self.dtype.kind != "c" else np.conjugate(self)
 
 
-@function(out=True, out_dtype=found)
+@function(out=True, out_dtype=found, out_ends_history=True)
 def conj_physical(self: Array) -> Array:
     """Compute the complex conjugate in new memory, not as a lazy view like `conj`; real tensors are returned as is."""
     return conj_physical_complex(self) if self.dtype.is_complex else self

@@ -76,7 +76,7 @@ def foreign(other: Any) -> bool:
     return not isinstance(other, (Tensor, *NUMBERS))
 
 
-@function(out=True)
+@function(out=True, out_ends_history=True)
 def floor_divide(self: Array | Number, other: Array | Number) -> Array:
     """Divide elementwise and round down: floor(input / other), with broadcasting. Integers stay integers."""
     if isinstance(self, NUMBERS) and isinstance(other, NUMBERS):

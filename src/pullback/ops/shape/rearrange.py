@@ -427,13 +427,14 @@ def diag_embed(self: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) -> 
     self=lambda grad, self_sym_sizes, offset, dim1, dim2: diagonal_backward(grad, self_sym_sizes, offset, dim1, dim2),
     result=linear,
     out_dtype=exact,
+    out_ends_history=True,
 )
 def diagonal_copy(self: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Array:
     """Return the diagonal of dimensions `dim1` and `dim2` as the last dimension, like `diagonal` but in new memory."""
     return windows.diagonal(self, offset, *two_dims(self.ndim, dim1, dim2)).copy()
 
 
-@function(out=True, numpy=("diag",), out_dtype=exact)
+@function(out=True, numpy=("diag",), out_dtype=exact, out_ends_history=True)
 def diag(self: Array, diagonal: int = 0) -> Array:
     """Extract a diagonal of a matrix, or build a matrix from its diagonal.
 

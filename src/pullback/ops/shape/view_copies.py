@@ -62,6 +62,7 @@ from pullback.ops.shape.slicing import (
     self=lambda grad: grad,
     result=linear,
     out_dtype=exact,
+    out_ends_history=True,
 )
 def alias_copy(self: Array) -> Array:
     """Copy a tensor to new memory, keeping its shape."""
@@ -77,6 +78,7 @@ def alias_copy(self: Array) -> Array:
     self=lambda grad, self_sym_sizes: reshape_to(grad, self_sym_sizes),
     result=lambda self_t, size: reshape_to(self_t, size),
     out_dtype=exact,
+    out_ends_history=True,
 )
 def view_copy(self: Array, size: Any) -> Array:
     """Copy a tensor into the shape `size`, of which one may be -1; like `view`, but in new memory, for any strides."""
@@ -93,6 +95,7 @@ def view_copy(self: Array, size: Any) -> Array:
     self=lambda grad, self_sym_sizes: grad,
     result=linear,
     out_dtype=exact,
+    out_ends_history=True,
 )
 def expand_copy(self: Array, size: Any, *, implicit: bool = False) -> Array:
     """Expand dimensions of size one to `size`, like `expand`, but write the result to new memory."""
@@ -107,6 +110,7 @@ def expand_copy(self: Array, size: Any, *, implicit: bool = False) -> Array:
     self=lambda grad, dim: squeeze_dim(grad, dim),
     result=linear,
     out_dtype=exact,
+    out_ends_history=True,
 )
 def unsqueeze_copy(self: Array, dim: int) -> Array:
     """Insert a dimension of size one at position `dim`, like `unsqueeze`, but in new memory."""
@@ -154,7 +158,7 @@ def squeeze_dims_copy(self: Array, dim: Any) -> Array:
     return squeeze_dims(self, dim).copy()
 
 
-@function(method=False, out=True, out_dtype=exact)
+@function(method=False, out=True, out_dtype=exact, out_ends_history=True)
 def squeeze_copy(self: Array, dim: Any = None) -> Array:
     """Remove dimensions of size one (all, or those in `dim`), like `squeeze`, but in new memory."""
     if dim is None:
@@ -179,6 +183,7 @@ def squeeze_copy(self: Array, dim: Any = None) -> Array:
     self=lambda grad, dims: permute_dims(grad, inverse(dims)),
     result=linear,
     out_dtype=exact,
+    out_ends_history=True,
 )
 def permute_copy(self: Array, dims: Any) -> Array:
     """Reorder the dimensions as `dims` says, like `permute`, but in new memory."""
@@ -193,6 +198,7 @@ def permute_copy(self: Array, dims: Any) -> Array:
     self=lambda grad, dim0, dim1: transpose(grad, dim0, dim1),
     result=linear,
     out_dtype=exact,
+    out_ends_history=True,
 )
 def transpose_copy(self: Array, dim0: int, dim1: int) -> Array:
     """Swap the dimensions `dim0` and `dim1`, like `transpose`, but in new memory."""
@@ -208,6 +214,7 @@ def transpose_copy(self: Array, dim0: int, dim1: int) -> Array:
     self=lambda grad: t(grad),
     result=linear,
     out_dtype=exact,
+    out_ends_history=True,
 )
 def t_copy(self: Array) -> Array:
     """Transpose a matrix, like `t`, but in new memory."""
@@ -225,6 +232,7 @@ def t_copy(self: Array) -> Array:
     self=lambda grad, self_sym_sizes, dim, index: select_backward(grad, self_sym_sizes, dim, index),
     result=linear,
     out_dtype=exact,
+    out_ends_history=True,
 )
 def select_copy(self: Array, dim: int, index: int) -> Array:
     """Select one `index` along `dim`, which is removed, like `select`, but in new memory."""
@@ -241,6 +249,7 @@ def select_copy(self: Array, dim: int, index: int) -> Array:
     ),
     result=linear,
     out_dtype=exact,
+    out_ends_history=True,
 )
 def slice_copy(self: Array, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Array:
     """Copy the indices `start:end:step` of dimension `dim` to new memory."""
@@ -258,6 +267,7 @@ def slice_copy(self: Array, dim: int = 0, start: int | None = None, end: int | N
     ),
     result=linear,
     out_dtype=exact,
+    out_ends_history=True,
 )
 def unfold_copy(self: Array, dimension: int, size: int, step: int) -> Array:
     """Copy all windows of `size` elements along `dimension`, `step` apart, like `Tensor.unfold`, but in new memory."""
@@ -277,6 +287,7 @@ def unfold_copy(self: Array, dimension: int, size: int, step: int) -> Array:
         self_t, geometry_of(self), window_geometry(geometry_of(self), size, stride, storage_offset)
     ),
     out_dtype=exact,
+    out_ends_history=True,
 )
 def as_strided_copy(self: Array, size: Any, stride: Any, storage_offset: int | None = None) -> Array:
     """Copy what `as_strided` would show for this `size`, `stride` and `storage_offset` to new memory."""
@@ -336,6 +347,7 @@ def split_with_sizes_copy(self: Array, split_sizes: Any, dim: int = 0) -> list[A
     self=lambda grad: view_as_complex(grad),
     result=linear,
     out_dtype=exact,
+    out_ends_history=True,
 )
 def view_as_real_copy(self: Array) -> Array:
     """Copy a complex tensor `(...)` to pairs of real numbers `(..., 2)`; see `view_as_real`."""
@@ -348,6 +360,7 @@ def view_as_real_copy(self: Array) -> Array:
     method=False,
     self=lambda grad: view_as_real(grad),
     result=linear,
+    out_ends_history=True,
 )
 def view_as_complex_copy(self: Array) -> Array:
     """Copy pairs of real numbers `(..., 2)` to complex numbers `(...)`; see `view_as_complex`."""

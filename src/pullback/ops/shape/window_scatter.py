@@ -66,6 +66,7 @@ def without(shape: tuple[int, ...], dim: int) -> tuple[int, ...]:
     ),
     src=lambda grad, dim, start, end, step: slice_(grad, dim, start, end, step),
     result=lambda self_t, src_t, dim, start, end, step: slice_scatter(self_t, src_t, dim, start, end, step),
+    out_ends_history=True,
 )
 def slice_scatter(
     self: Array, src: Array, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1

@@ -69,7 +69,7 @@ def softmax_curvature(grad: Any, grad_output: Any, output: Any, dim: int) -> Any
     )
 
 
-@function(out_dtype=exact)
+@function(out_dtype=exact, out_ends_history=True)
 def softmax(input: Tensor, dim: int, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
     """Apply softmax along a dimension: `exp(x) / sum(exp(x))`.
 
@@ -111,7 +111,7 @@ def log_softmax_backward_data(grad_output: Array, output: Array, dim: int) -> Ar
     return kernels.log_softmax_backward(grad_output, output, dim)
 
 
-@function(out_dtype=exact)
+@function(out_dtype=exact, out_ends_history=True)
 def log_softmax(input: Tensor, dim: int, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
     """Compute the logarithm of softmax along a dimension: `x - log(sum(exp(x)))`.
 
