@@ -8,7 +8,8 @@ between features.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from copy import copy
 from functools import cache, lru_cache
 from typing import Any
 
@@ -25,7 +26,8 @@ from pullback.kernels.jit.runtime import calls
 Array = np.ndarray[Any, Any]
 QUERIES = 8 if VECTOR_BYTES == 64 else 4
 """Queries per block: with two vectors each, their sums fill half of the registers."""
-ROWS = range(QUERIES)
+TOGETHER = 4
+"""Queries that are weighed together: exponentials that do not wait for each other."""
 VECTORS = 2
 CHUNK = 64
 """Queries per item in the forward pass: the keys are turned once for so many."""
@@ -41,6 +43,13 @@ class Head:
     def row(self, number: Value) -> Value:
         """Where a row begins."""
         return self.code.at(self.base, number * self.step, self.element)
+
+    def unless(self, condition: Value, other: Head) -> Head:
+        """This one, or another one where a condition holds: code for both is written once."""
+        made = copy(self)
+        made.base = self.code.select(condition, other.base, self.base)
+        made.step = self.code.select(condition, other.step, self.step)
+        return made
 
 
 def turn(code: Code, head: Head, count: Value, features: Value, out: Value, room: Value, element: str) -> None:
@@ -78,14 +87,16 @@ def products(
     return [[slot.get() for slot in slots] for slots in sums]
 
 
-def in_columns(code: Code, count: Value, element: str, body: Callable[[Value, int], None]) -> None:
-    """Run `body(column, vectors)` over columns in pairs of vectors, for an odd one, and for what fills no vector."""
+def in_columns(code: Code, count: Value, element: str, body: Callable[[Value, int], None], fills: bool = False) -> None:
+    """Run `body(column, vectors)` over columns in pairs of vectors, for an odd one, and for what `fills` no vector."""
     width = lanes(element)
     even, whole = count & -(width * VECTORS), count & -width
     with code.loop(0, even, width * VECTORS) as column:
         body(column, VECTORS)
     with code.loop(even, whole, width) as column:
         body(column, 1)
+    if fills:
+        return
     with code.when(whole < count):
         code.mask = code.tail_mask(count - whole, width)
         body(whole, 1)
@@ -105,19 +116,17 @@ class Block:
         """The same up to a whole vector."""
         self.causal = causal
 
-    def row(self, r: int) -> Value:
+    def row(self, r: Value | int) -> Value:
         """The number of row r, or of the last one."""
         return self.first + smaller(self.code, self.rows - 1, r)
 
-    def pointers(self, head: Head) -> list[Value]:
+    def pointers(self, head: Head, rows: Sequence[Value | int] = range(QUERIES)) -> list[Value]:
         """Where the rows of an array begin."""
-        return [head.row(self.row(r)) for r in ROWS]
+        return [head.row(self.row(r)) for r in rows]
 
-    def looks_at(self, keys: Value) -> list[Value]:
-        """How many keys each query sees."""
-        if not self.causal:
-            return [keys] * QUERIES
-        return [smaller(self.code, self.row(r) + 1, keys) for r in ROWS]
+    def looks_at(self, keys: Value, rows: Sequence[Value]) -> list[Value]:
+        """How many keys queries see."""
+        return [smaller(self.code, self.row(r) + 1, keys) if self.causal else keys for r in rows]
 
     def fill(self, rows: list[Value], turned: Value, room: Value, features: Value, out: list[Value]) -> None:
         """out[r][j] = rows[r] . turned[:, j], for the keys that are seen."""
@@ -129,7 +138,7 @@ class Block:
                 for v, value in enumerate(line):
                     code.store(value, out[r], column + v * lanes(element))
 
-        in_columns(code, self.room, element, body)
+        in_columns(code, self.room, element, body, fills=True)
 
     def times(self, rows: list[Value], head: Head, features: Value, write: Callable[..., None]) -> None:
         """The weights in these rows @ head: `write(row, place, value)` for each that exists."""
@@ -151,10 +160,12 @@ def clear(code: Code, place: Value, length: Value, element: str) -> None:
     write_row(code, length, element, lambda i: code.store(zero, place, i), 1)
 
 
-def lines_of(code: Code, place: Value, room: Value, element: str) -> list[Value]:
+def lines_of(
+    code: Code, place: Value, room: Value, element: str, rows: Sequence[Value | int] = range(QUERIES)
+) -> list[Value]:
     """Where the rows of a block begin; they lie a vector further apart than they are long, lest places of a power of
     two keys share the same lines of the cache."""
-    return [code.at(place, (room + lanes(element)) * r, element) for r in ROWS]
+    return [code.at(place, (room + lanes(element)) * r, element) for r in rows]
 
 
 def scores_of(
@@ -202,11 +213,13 @@ def forward_kernel(element: str, causal: bool, with_bias: bool) -> Callable[...,
         arrays, (scratch, mine), n, steps, factor = unpack(code, given, len(names) + with_bias)
         room = (n["keys"] + (width * VECTORS - 1)) & -(width * VECTORS)
         zero = code.const(0.0, type)
-        inverse, totals = code.stack(QUERIES, element), code.stack(max(QUERIES, width), element)
-        for r in range(0, max(QUERIES, width), width):
-            code.store(code.const(1.0, type), totals, r)
+        inverse, totals, tops = (code.stack(max(QUERIES, width), element) for _ in range(3))
+        for place in (totals, tops):
+            for r in range(0, max(QUERIES, width), width):
+                code.store(code.const(1.0, type), place, r)
         turned = code.at(scratch, mine, element)
-        lines = lines_of(code, code.at(turned, room * n["features"], element), room, element)
+        scores = code.at(turned, room * n["features"], element)
+        lines = lines_of(code, scores, room, element)
         chunks = (n["queries"] + (CHUNK - 1)) // CHUNK
         spread_factor = spread(code, factor)
         with code.loop(code.begin, code.end) as item:
@@ -220,45 +233,42 @@ def forward_kernel(element: str, causal: bool, with_bias: bool) -> Callable[...,
             with code.loop(chunk * CHUNK, last, QUERIES) as first:
                 block = Block(code, first, last, n["keys"], causal, element)
                 block.fill(block.pointers(q), turned, room, n["features"], lines)
-                bias = block.pointers(Head(code, arrays[5], steps[5], batch, head, element)) if with_bias else None
-                lengths = block.looks_at(n["keys"])
-                score = scores_of(code, lines, lengths, spread_factor, bias, element)
-                tops = [code.variable(code.const(-float("inf"), type)) for _ in ROWS]
-                with code.loop(0, block.room, width) as i:
-                    for r in ROWS:
-                        value, mask = score(r, i)
-                        value = code.select(mask, value, -float("inf"))
-                        tops[r].set(combine(code, "top", tops[r].get(), value))
-                largest = [code.reduce(top.get(), "max") for top in tops]
-                blind = [code.compare("eq", top, -float("inf")) for top in largest]
-                largest = [code.select(none, 0.0, top) for none, top in zip(blind, largest, strict=True)]
-                spread_tops = [spread(code, top) for top in largest]
-                sums_of = [[code.variable(zero) for _ in range(2)] for _ in ROWS]
-                with code.loop(0, block.room, width) as i:
-                    odd = code.compare("ne", i & width, 0)
-                    for r in ROWS:
-                        value, mask = score(r, i)
-                        weight = code.select(mask, elementary.exp(code, value - spread_tops[r]), 0.0)
-                        # Keys after this query count for the others of the block only.
-                        code.store(weight, lines[r], i)
-                        # Every other vector of what fills pairs of them has a sum of its own.
-                        pairs = code.select(odd, lengths[r] & -(2 * width), 0)
-                        second = code.tail_mask(pairs - i, width)
-                        for total, mine in zip(
-                            sums_of[r],
-                            (code.select(second, 0.0, weight), code.select(second, weight, 0.0)),
-                            strict=True,
-                        ):
-                            total.set(total.get() + mine)
-                for r in ROWS:
-                    total = code.reduce(sums_of[r][0].get() + sums_of[r][1].get(), "add")
-                    code.store(total, totals, r)
-                    code.store(code.select(blind[r], 0.0, code.const(1.0, element) / total), inverse, r)
+                bias = Head(code, arrays[5], steps[5], batch, head, element) if with_bias else None
+                with code.loop(0, QUERIES, TOGETHER) as group:
+                    rows = [group + r for r in range(TOGETHER)]
+                    some, lengths = lines_of(code, scores, room, element, rows), block.looks_at(n["keys"], rows)
+                    biases = None if bias is None else block.pointers(bias, rows)
+                    score = scores_of(code, some, lengths, spread_factor, biases, element)
+                    highest = [code.variable(code.const(-float("inf"), type)) for _ in rows]
+                    with code.loop(0, block.room, width) as i:
+                        for r, top in enumerate(highest):
+                            value, mask = score(r, i)
+                            top.set(combine(code, "top", top.get(), code.select(mask, value, -float("inf"))))
+                    found = [code.reduce(top.get(), "max") for top in highest]
+                    seen = [code.select(code.compare("eq", top, -float("inf")), 0.0, top) for top in found]
+                    spread_tops = [spread(code, top) for top in seen]
+                    sums = [[code.variable(zero) for _ in range(2)] for _ in rows]
+                    with code.loop(0, block.room, width) as i:
+                        odd = code.compare("ne", i & width, 0)
+                        for r, (even_sum, odd_sum) in enumerate(sums):
+                            value, mask = score(r, i)
+                            weight = code.select(mask, elementary.exp(code, value - spread_tops[r]), 0.0)
+                            # Keys after this query count for the others of the block only.
+                            code.store(weight, some[r], i)
+                            # Every other vector of what fills pairs of them has a sum of its own.
+                            second = code.tail_mask(code.select(odd, lengths[r] & -(2 * width), 0) - i, width)
+                            even_sum.set(even_sum.get() + code.select(second, 0.0, weight))
+                            odd_sum.set(odd_sum.get() + code.select(second, weight, 0.0))
+                    for r, (even_sum, odd_sum) in enumerate(sums):
+                        code.store(found[r], tops, rows[r])
+                        code.store(code.reduce(even_sum.get() + odd_sum.get(), "add"), totals, rows[r])
                 for r in range(0, QUERIES, width):
-                    code.store(elementary.log(code, code.load(totals, r, type)), totals, r)
-                for r in ROWS:
-                    logarithm = code.load(totals, r, element) + largest[r]
-                    code.store(code.select(blind[r], 0.0, logarithm), out_sums.row(block.row(r)), 0)
+                    top, total = code.load(tops, r, type), code.load(totals, r, type)
+                    blind = code.compare("eq", top, -float("inf"))
+                    code.store(code.select(blind, 0.0, code.const(1.0, type) / total), inverse, r)
+                    code.store(code.select(blind, 0.0, elementary.log(code, total) + top), totals, r)
+                with code.loop(0, block.rows) as r:
+                    code.store(code.load(totals, r, element), out_sums.row(first + r), 0)
 
                 def write(row: Value, r: int, place: Value, value: Value) -> None:
                     scale = spread(code, code.load(inverse, r, element))
@@ -283,17 +293,22 @@ def backward_kernel(element: str, causal: bool, with_bias: bool) -> Callable[...
         room = (n["keys"] + (width * VECTORS - 1)) & -(width * VECTORS)
         whole = room * n["features"]
         keys = code.at(scratch, mine, element)
-        values = code.at(keys, whole, element)
-        scores = code.at(values, whole, element)
-        lines = lines_of(code, scores, room, element)
-        changes = lines_of(code, code.at(scores, (room + width) * QUERIES, element), room, element)
+        scores = code.at(keys, whole * 2, element)
+        changes = code.at(scores, (room + width) * QUERIES, element)
+
+        def sides(side: Value) -> list[Value]:
+            """The rows of the scores, or those of the changes of the weights."""
+            return lines_of(code, code.select(code.compare("eq", side, 0), scores, changes), room, element)
+
         scale = spread(code, factor)
         groups = n["heads"] // n["shared"]
         with code.loop(code.begin, code.end) as item:
             batch, own = item // groups, item % groups
             k, v, d_k, d_v = (Head(code, arrays[i], steps[i], batch, own, element) for i in (2, 3, 7, 8))
-            turn(code, k, n["keys"], n["features"], keys, room, element)
-            turn(code, v, n["keys"], n["features"], values, room, element)
+            with code.loop(0, 2) as side:
+                other = code.compare("ne", side, 0)
+                turned = code.at(keys, whole * side, element)
+                turn(code, k.unless(other, v), n["keys"], n["features"], turned, room, element)
             with code.loop(0, n["keys"]) as j:
                 for head in (d_k, d_v):
                     clear(code, head.row(j), n["features"], element)
@@ -303,26 +318,34 @@ def backward_kernel(element: str, causal: bool, with_bias: bool) -> Callable[...
                 )
                 with code.loop(0, n["queries"], QUERIES) as first:
                     block = Block(code, first, n["queries"], n["keys"], causal, element)
-                    block.fill(block.pointers(q), keys, room, n["features"], lines)
-                    block.fill(block.pointers(g), values, room, n["features"], changes)
+                    with code.loop(0, 2) as side:
+                        turned = code.at(keys, whole * side, element)
+                        rows = block.pointers(q.unless(code.compare("ne", side, 0), g))
+                        block.fill(rows, turned, room, n["features"], sides(side))
                     bias = Head(code, arrays[9], steps[9], batch, number, element) if with_bias else None
-                    score = scores_of(code, lines, block.looks_at(n["keys"]), scale,
-                                      None if bias is None else block.pointers(bias), element)  # fmt: skip
-                    inner = inner_products(code, block.pointers(g), block.pointers(out), n["features"], element)
-                    tops = [spread(code, code.load(place, 0, element)) for place in block.pointers(sums)]
-                    with code.loop(0, block.room, width) as i:
-                        for r in ROWS:
-                            value, mask = score(r, i)
-                            weight = elementary.exp(code, value - tops[r])
-                            change = (code.load(changes[r], i, type) - inner[r]) * weight * scale
-                            code.store(code.select(mask, change, 0.0), changes[r], i)
-                            code.store(code.select(mask, weight, 0.0), lines[r], i)
+                    with code.loop(0, QUERIES, TOGETHER) as group:
+                        rows = [group + r for r in range(TOGETHER)]
+                        some, changed = (lines_of(code, place, room, element, rows) for place in (scores, changes))
+                        biases = None if bias is None else block.pointers(bias, rows)
+                        score = scores_of(code, some, block.looks_at(n["keys"], rows), scale, biases, element)
+                        left, right = block.pointers(g, rows), block.pointers(out, rows)
+                        inner = inner_products(code, left, right, n["features"], element)
+                        tops = [spread(code, code.load(place, 0, element)) for place in block.pointers(sums, rows)]
+                        with code.loop(0, block.room, width) as i:
+                            for r in range(TOGETHER):
+                                value, mask = score(r, i)
+                                weight = elementary.exp(code, value - tops[r])
+                                change = (code.load(changed[r], i, type) - inner[r]) * weight * scale
+                                code.store(code.select(mask, change, 0.0), changed[r], i)
+                                code.store(code.select(mask, weight, 0.0), some[r], i)
                     block.times(
-                        changes, k, n["features"],
+                        lines_of(code, changes, room, element), k, n["features"],
                         lambda row, r, place, value: code.store(value, d_q.row(row), place),
                     )  # fmt: skip
-                    spread_to(code, block, changes, q, d_k, n["features"])
-                    spread_to(code, block, lines, g, d_v, n["features"])
+                    with code.loop(0, 2) as side:
+                        other = code.compare("eq", side, 0)
+                        source, to = q.unless(other, g), d_k.unless(other, d_v)
+                        spread_to(code, block, sides(side), source, to, n["features"])
 
     return calls.kernel(
         f"attention_backward_{'causal_' * causal}{'bias_' * with_bias}{dtype}", params_of(dtype, names, with_bias),
@@ -361,7 +384,7 @@ def spread_to(code: Code, block: Block, weights: list[Value], source: Head, to: 
         with code.loop(0, block.seen) as j:
             places = [code.at(to.row(j), column + v * width, element) for v in range(vectors)]
             totals = [code.load(place, 0, type) for place in places]
-            for r in ROWS:
+            for r in range(QUERIES):
                 factor = code.splat(code.load(weights[r], j, element), width)
                 totals = [code.fma(factor, part.get(), t) for part, t in zip(held[r], totals, strict=True)]
             for place, total in zip(places, totals, strict=True):
