@@ -23,6 +23,7 @@ from pullback.compiler.arrays import TracedArray, TracedTensor
 from pullback.compiler.capture import Recorder, raised
 from pullback.compiler.effects import arrived_at, forget_grad, grad_of
 from pullback.compiler.program import CALL, FORMULA, OP
+from pullback.compiler.watch import unwatched
 from pullback.kernels.jit.small.choose import Chooser, Variants
 
 
@@ -59,7 +60,7 @@ def computed(op: Op, positional: list[Any], keywords: dict[str, Any]) -> Any:
             if p.name.startswith("running_") and type(v) is TracedArray
         ]
     )
-    made = recorder.run(function, *args, **kwargs)
+    made = recorder.run(unwatched, op, function, *args, **kwargs)
     return recorder.finish(step, made, op.multiple)
 
 
@@ -204,7 +205,7 @@ def stepped(node: Any, grad: Any) -> Any:
         args = (facts, *[value_of(name) for name in names])
         step = recorder.step(FORMULA, function, args, {})
         step.op, step.part = op, part
-        return recorder.finish(step, recorder.run(function, *recorder.plain(args)), several)
+        return recorder.finish(step, recorder.run(unwatched, op, function, *recorder.plain(args)), several)
 
     try:
         if op.joint is not None:

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +27,13 @@ Place = Callable[[Window], tuple[int, int]]
 
 def element_of(window: Window) -> str:
     """How a kernel stores the elements of a window."""
-    return ELEMENTS[window.dtype.name]
+    return stored_as(window.base.dtype)
+
+
+@cache
+def stored_as(dtype: np.dtype[Any]) -> str:
+    """How a kernel stores elements of a dtype. NumPy takes a microsecond to say a dtype's name."""
+    return ELEMENTS[dtype.name]
 
 
 @cache
@@ -53,6 +60,7 @@ class Group:
         """What was computed here, by window."""
         self.aliases_read: dict[Any, set[Any]] = {}
         self.stores: list[tuple[Window, Node]] = []
+        self.plan: tuple[int, Body] | None = None
 
     def takes(self, point: Point) -> bool:
         """Whether a piece may join: it reads what this group wrote only where it was written, and overwrites nothing
@@ -111,9 +119,15 @@ class Group:
         cost = cost_of(order)
         return Body(order, loads, self.stores, sizes, steps, VECTOR_BYTES // max(wide, default=1), cost)
 
+    def planned(self) -> Body:
+        """The loops over all it reads and stores."""
+        if self.plan is None or self.plan[0] != len(self.stores):
+            self.plan = len(self.stores), self.body(order_of(*[node for _, node in self.stores]))
+        return self.plan[1]
+
     def cost(self) -> int:
         """About how many operations an element takes."""
-        return cost_of(order_of(*[node for _, node in self.stores]))
+        return self.planned().cost
 
     def is_flat(self) -> bool:
         """Whether all it reads and writes is one number, or lies side by side in one order."""
@@ -122,9 +136,9 @@ class Group:
 
     def call(self, code: Code, place: Place, ranged: bool = False) -> Call:
         """The call of the loops; of a function that does a part of them if `ranged`."""
-        order = order_of(*[node for _, node in self.stores])
-        body = self.body(order)
-        total = int(np.prod(body.sizes))
+        body = self.planned()
+        order = body.order
+        total = prod(body.sizes)
         share = max(REGION_SHARE // max(body.cost, 1), 512) & -64
         grain = 0 if total <= 2 * share and not ranged else max(share // (total // body.sizes[0]), 1)
         key = f"{described(order)} {places_in(order, body.loads)} {places_in(order, self.stores)} "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -85,6 +86,7 @@ class Unlowered(Exception):
     """This step is not for native code."""
 
 
+@cache
 def is_taken(dtype: np.dtype[Any]) -> bool:
     """Whether native code computes with elements of a dtype."""
     return is_known(dtype) and dtype.name not in NARROW and dtype.itemsize != 2
@@ -106,6 +108,9 @@ class Telling(Recorder):
     def states(self) -> dict[Any, Any]:
         """Nothing that has to be brought back."""
         return {}
+
+    def keep(self, array: Any) -> None:
+        """Nobody misses what was there before."""
 
     def run(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Compute a call; of the product of two matrices, only what it looks like."""
@@ -404,7 +409,7 @@ class Parts:
         out = self.target(part)
         if out.dtype != x.dtype or out.dtype.kind != "f" or not x.size:
             raise Unlowered("a reduction in another dtype")
-        many = np.prod([x.shape[a] for a in axes], dtype=np.int64)
+        many = prod([x.shape[a] for a in axes])
         if out.base in self.bases or (many > LONGEST and not (many == x.size and x.is_row_major())):
             raise Unlowered("a long reduction")
         strides = list(out.strides)
@@ -449,7 +454,7 @@ class Parts:
     def multiply(self, a: Window, b: Window, out: Window) -> None:
         """A product, or as many as there are before the last two dimensions."""
         (rows, depth), columns = a.shape[-2:], b.shape[-1]
-        kind = kind_of(rows, depth, columns, int(np.prod(out.shape[:-2])))
+        kind = kind_of(rows, depth, columns, prod(out.shape[:-2]))
         if not kind:
             raise Unlowered("a product that BLAS is best at")
         if kind == "large":

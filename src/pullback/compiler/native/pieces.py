@@ -6,6 +6,7 @@ A piece names what it reads and what it writes, so that pieces can be put togeth
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ class Window:
     @property
     def size(self) -> int:
         """How many elements it shows."""
-        return int(np.prod(self.shape, dtype=np.int64))
+        return prod(self.shape)
 
     def key(self) -> Any:
         """What equal windows have in common."""
@@ -68,7 +69,7 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
 def fresh(dtype: np.dtype[Any], shape: Sequence[int], strides: Sequence[int] | None = None) -> Window:
     """New memory for an array: row-major, or with the strides of one without gaps."""
     shape = tuple(shape)
-    size = int(np.prod(shape, dtype=np.int64))
+    size = prod(shape)
     return Window(Base(dtype, size), 0, shape, row_major(shape) if strides is None else tuple(strides))
 
 
@@ -118,7 +119,7 @@ class Reduce:
 
     def count(self) -> int:
         """How many elements become one."""
-        return int(np.prod([self.x.shape[a] for a in self.axes], dtype=np.int64))
+        return prod([self.x.shape[a] for a in self.axes])
 
     def reads(self) -> Iterator[Window]:
         """The windows read."""

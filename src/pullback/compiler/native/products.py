@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -106,7 +107,7 @@ def stack_of(window: Window, index: tuple[int, ...], joins: bool) -> Window:
     """One stack of a window: its dimensions before the last three at an index, or all joined into the third last."""
     shape, strides = window.shape, window.strides
     if joins:
-        return Window(window.base, window.offset, (int(np.prod(shape[:-2])), *shape[-2:]), strides[-3:])
+        return Window(window.base, window.offset, (prod(shape[:-2]), *shape[-2:]), strides[-3:])
     moved = sum([i * s for i, s in zip(index, strides, strict=False)])
     return Window(window.base, window.offset + moved, shape[len(index) :], strides[len(index) :])
 

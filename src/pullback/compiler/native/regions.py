@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Iterable
+from math import prod
 from threading import get_ident
 from typing import Any
 
@@ -423,7 +424,7 @@ def work_of(item: Any) -> int:
     if type(item) is Rows:
         return sum([work_of(one) for one in item.items])
     group = item.group if type(item) is Fold else item
-    return int(np.prod(group.shape, dtype=np.int64)) * max(group.cost(), 1) // 8
+    return prod(group.shape) * max(group.cost(), 1) // 8
 
 
 def described(item: Any) -> str:

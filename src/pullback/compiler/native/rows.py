@@ -17,7 +17,6 @@ from pullback.compiler.native.pieces import Base, Reduce, Window, fresh
 from pullback.compiler.native.products import most_threads
 from pullback.kernels.jit.gemm.pack import smaller
 from pullback.kernels.jit.language.code import Code, Value
-from pullback.kernels.jit.language.expression import order_of
 
 FEWEST = 16
 """Rows that are worth it."""
@@ -53,7 +52,7 @@ def spans_of(item: Any) -> tuple[int, list[Span]] | None:
     """The outer size of a loop and what it touches; None if it has no rows."""
     found: list[Span | None]
     if type(item) is Group:
-        body = item.body(order_of(*[node for _, node in item.stores]))
+        body = item.planned()
         count = body.sizes[0]
         found = [
             span(window, k >= len(body.loads), body.steps[0][k],

@@ -258,7 +258,9 @@ def shares(
     """
     vectors = -(-columns // target.lanes(element))
     best, found = float("inf"), (rows, min(PANELS * VECTORS, vectors))
-    for across in range(min(PANELS * VECTORS, -(-vectors // unit) * unit), 0, -unit):
+    units = -(-vectors // unit)
+    widths = {min(PANELS * VECTORS, -(-units // parts) * unit) for parts in (*range(1, 9), 10, 12, 16, 24, units)}
+    for across in sorted(widths, reverse=True):
         acrosses = -(-vectors // across)
         for strips in (1, 2, 3, 4, 6, 8, 12, 16) if threads > 1 else (1,):
             strip = -(-rows // strips // ROWS[0]) * ROWS[0] if strips > 1 else rows

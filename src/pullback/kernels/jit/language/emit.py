@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ COMPARISONS = {
 ROUNDING = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "rint", "sqrt": "sqrt", "fabs": "fabs"}
 
 
+@cache
 def computed_in(dtype: np.dtype[Any]) -> str:
     """The element a dtype is computed in."""
     return "i1" if dtype.kind == "b" else "float" if is_half(dtype) else ELEMENTS[dtype.name]
