@@ -20,6 +20,8 @@ from pullback.kernels.jit.language.code import Code, Value
 
 FEWEST = 16
 """Rows that are worth it."""
+LEAST = REGION_SHARE // 4
+"""Vectors that are worth a thread."""
 NEAR = 1 << 15
 """Bytes that stay in the first-level cache."""
 BACK = 4
@@ -201,6 +203,8 @@ def walk(code: Code) -> None:
 
 def in_rows(items: list[Any], work_of: Any) -> list[Any]:
     """The items of a region, with loops over the same rows in one. A loop may pass what it has nothing to do with."""
+    if sum([work_of(item) for item in items if type(item) in (Group, Reduce)]) <= LEAST:
+        return items
     out: list[Any] = []
     for item in items:
         facts = spans_of(item)
@@ -210,7 +214,7 @@ def in_rows(items: list[Any], work_of: Any) -> list[Any]:
                 rows = Rows()
                 if rows.take(item, facts):
                     out[-1] = rows
-    large = [type(item) is Rows and len(item.items) > 1 and work_of(item) > REGION_SHARE // 4 for item in out]
+    large = [type(item) is Rows and len(item.items) > 1 and work_of(item) > LEAST for item in out]
     if not any(large):
         return items
     return [one for item, keeps in zip(out, large, strict=True)
