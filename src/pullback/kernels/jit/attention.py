@@ -53,22 +53,20 @@ class Head:
 
 
 def turn(code: Code, head: Head, count: Value, features: Value, out: Value, room: Value, element: str) -> None:
-    """out[f, j] = head[j, f] for all rows j, square by square; the last row stands in the places up to a multiple of
-    the block."""
+    """out[f, j] = head[j, f] for all rows j, square by square: up to whole squares there are zeros behind the features,
+    and the last row again."""
     width, type = lanes(element), vector_of(element)
-    numbers = ", ".join(f"i64 {lane}" for lane in range(width))
-    lane = Value(code, f"<{numbers}>", f"<{width} x i64>")
-    whole, last = features & -width, count - 1
     with code.loop(0, room, width) as j:
-        rows = [head.row(smaller(code, j + i, last)) for i in range(width)]
-        with code.loop(0, whole, width) as f:
-            for i, line in enumerate(transposed(code, [code.load(row, f, type) for row in rows])):
+        rows = [head.row(smaller(code, j + i, count - 1)) for i in range(width)]
+        with code.loop(0, features, width) as f:
+            mask = code.tail_mask(features - f, width)
+            for i, line in enumerate(transposed(code, [code.load(row, f, type, mask) for row in rows])):
                 code.store(line, out, (f + i) * room + j)
-        mask = code.tail_mask(count - j, width)
-        places = (code.splat(j, width) + lane) * code.splat(head.step, width)
-        with code.loop(whole, features) as f:
-            value = code.gather(code.at(head.base, f, element), places, element, mask)
-            code.store(value, out, f * room + j)
+
+
+def up_to_squares(features: Value, element: str) -> Value:
+    """The features of whole squares."""
+    return (features + (lanes(element) - 1)) & -lanes(element)
 
 
 def products(
@@ -88,18 +86,14 @@ def products(
 
 
 def in_columns(code: Code, count: Value, element: str, body: Callable[[Value, int], None], fills: bool = False) -> None:
-    """Run `body(column, vectors)` over columns in pairs of vectors, for an odd one, and for what `fills` no vector."""
+    """Run `body(column, vectors)` over columns in pairs of vectors, and for the rest, which `fills` a vector or not."""
     width = lanes(element)
-    even, whole = count & -(width * VECTORS), count & -width
+    even = count & -(width * VECTORS)
     with code.loop(0, even, width * VECTORS) as column:
         body(column, VECTORS)
-    with code.loop(even, whole, width) as column:
+    with code.loop(even, count, width) as column:
+        code.mask = None if fills else code.tail_mask(count - column, width)
         body(column, 1)
-    if fills:
-        return
-    with code.when(whole < count):
-        code.mask = code.tail_mask(count - whole, width)
-        body(whole, 1)
         code.mask = None
 
 
@@ -218,7 +212,7 @@ def forward_kernel(element: str, causal: bool, with_bias: bool) -> Callable[...,
             for r in range(0, max(QUERIES, width), width):
                 code.store(code.const(1.0, type), place, r)
         turned = code.at(scratch, mine, element)
-        scores = code.at(turned, room * n["features"], element)
+        scores = code.at(turned, room * up_to_squares(n["features"], element), element)
         lines = lines_of(code, scores, room, element)
         chunks = (n["queries"] + (CHUNK - 1)) // CHUNK
         spread_factor = spread(code, factor)
@@ -291,7 +285,7 @@ def backward_kernel(element: str, causal: bool, with_bias: bool) -> Callable[...
     def describe(code: Code, *given: Value) -> None:
         arrays, (scratch, mine), n, steps, factor = unpack(code, given, len(names) + with_bias)
         room = (n["keys"] + (width * VECTORS - 1)) & -(width * VECTORS)
-        whole = room * n["features"]
+        whole = room * up_to_squares(n["features"], element)
         keys = code.at(scratch, mine, element)
         scores = code.at(keys, whole * 2, element)
         changes = code.at(scores, (room + width) * QUERIES, element)
@@ -439,6 +433,12 @@ def room_for(keys: int, element: str) -> int:
     return -(-keys // width) * width
 
 
+def scratch_for(room: int, features: int, element: str) -> int:
+    """Elements for the keys that are turned, and for the rows of a block."""
+    width = lanes(element)
+    return room * (-(-features // width) * width) + (room + width) * QUERIES
+
+
 def forward(
     query: Array, key: Array, value: Array, bias: Array | None, causal: bool, scale: float
 ) -> tuple[Array, Array] | None:
@@ -449,7 +449,7 @@ def forward(
     out, sums = np.empty_like(query), np.empty(query.shape[:3], query.dtype)
     arrays = [query, key, value, out, sums, *full_bias(bias, query, key)]
     room = room_for(key.shape[2], element)
-    each = room * query.shape[3] + (room + lanes(element)) * QUERIES
+    each = scratch_for(room, query.shape[3], element)
     items = query.shape[0] * query.shape[1] * -(-query.shape[2] // CHUNK)
     kernel = forward_kernel(element, causal, bias is not None)
     done = kernel(*arrays, *arguments(arrays, each, query, key), scale, items, grain(query, key, items))
@@ -476,7 +476,7 @@ def backward(
         return None
     arrays = [grad, query, key, value, out, sums, *made, *full_bias(bias, query, key)]
     room = room_for(key.shape[2], element)
-    each = 2 * (room * query.shape[3] + (room + lanes(element)) * QUERIES)
+    each = 2 * scratch_for(room, query.shape[3], element)
     items = key.shape[0] * key.shape[1]
     kernel = backward_kernel(element, causal, bias is not None)
     done = kernel(*arrays, *arguments(arrays, each, query, key), scale, items, grain(query, key, items))
