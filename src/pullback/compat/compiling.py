@@ -327,11 +327,42 @@ def graph_break(msg: str = "") -> None:
         recorder.fail(f"graph_break({msg!r})" if msg else "graph_break()")
 
 
-def mark_dynamic(t: Any, index: Any, *args: Any, **kwargs: Any) -> None:
-    """Nothing to do: another size is another program."""
+def mark_dynamic(
+    t: Any, index: Any, *, hint_override: Any = None, min: Any = None, max: Any = None, specialize_on: Any = None
+) -> None:
+    """Say that a size of an argument changes from call to call: its first program is made for any size."""
+    marked(t, index, "_dynamo_dynamic_indices")
 
 
-mark_static = maybe_mark_dynamic = mark_static_address = mark_dynamic
+def maybe_mark_dynamic(t: Any, index: Any) -> None:
+    """The same; neither raises where a function turns out to be for one size."""
+    marked(t, index, "_dynamo_weak_dynamic_indices")
+
+
+def mark_static(t: Any, index: Any = None) -> None:
+    """Say that a size of an argument, or all of them, do not change: another one is another program."""
+    if isinstance(t, type) and issubclass(t, Module):
+        return t  # type: ignore[return-value]
+    if not isinstance(t, Tensor):
+        raise TypeError(f"mark_static expects a tensor/nn.Module class but received {type(t)}")
+    marked(t, list(range(t.dim())) if index is None else index, "_dynamo_static_indices")
+
+
+def marked(t: Any, index: Any, name: str) -> None:
+    """Add dimensions to those a tensor has under a name."""
+    if not isinstance(index, (int, list, tuple)):
+        raise AssertionError(f"Expected index to be int, list, or tuple, got {type(index)}")
+    known = getattr(t, name, None)
+    if known is None:
+        known = set()
+        setattr(t, name, known)
+    known.update([index] if isinstance(index, int) else index)
+
+
+def mark_static_address(t: Any, guard: bool = True) -> None:
+    """Nothing to do: programs take the memory of their arguments anew at each call."""
+
+
 forbid_in_graph = disallow_in_graph = disable
 
 
@@ -425,5 +456,6 @@ config = SimpleNamespace(
     automatic_dynamic_shapes=True, capture_scalar_outputs=False, capture_dynamic_output_shape_ops=False,
     specialize_int=False, optimize_ddp=True, guard_nn_modules=True, inline_inbuilt_nn_modules=True, disable=False,
 )  # fmt: skip
-"""Settings of torch's compiler: they can be set; `recompile_limit` and `disable` are heeded."""
+"""Settings of torch's compiler: they can be set; heeded are `recompile_limit`, `disable`, and of those about sizes
+`dynamic_shapes`, `assume_static_by_default` and `automatic_dynamic_shapes`."""
 Compiled.config = config

@@ -82,6 +82,8 @@ class Arguments:
         """Arguments that are floats, by the expression that finds them."""
         self.plain: dict[str, Any] = {}
         """All arguments that are part of the program, by the expression that finds them."""
+        self.shapes: dict[str, tuple[int, ...]] = {}
+        """The shapes of tensors, by the expression that finds them."""
         self.varying = varying
         """Those of them that are inputs of the program, and no part of it."""
         for i, value in enumerate(args):
@@ -93,6 +95,7 @@ class Arguments:
         """Tests that an argument is as it was, all but the elements of tensors."""
         if isinstance(value, Tensor):
             self.tensors.append((value, name, where))
+            self.shapes[where] = tuple(value._array.shape)
             return
         kind = type(value)
         number = len(self.space)

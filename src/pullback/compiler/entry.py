@@ -51,6 +51,14 @@ class Entry:
         """What a backend that is a function has made: it runs in place of the program."""
         self.lost = 0
         """Calls that took a path for which there is no program."""
+        self.sized = False
+        """Whether sizes of its arguments change: its native code is given all sizes."""
+        self.family: Any = None
+        """Programs that differ from it in sizes alone have the same."""
+        self.key: tuple[Any, ...] = ()
+        """The sizes of positional arguments."""
+        self.used = 0
+        """When it ran last, where there are many programs."""
         self.suspect: Any = None
         """What the function changed that is not a tensor: the next call tells on which line."""
 
@@ -91,12 +99,12 @@ class Entry:
         with_native_code = loaded("pullback.compiler.native.regions").with_native_code  # without llvmlite it cannot be
         self.guard = loaded("pullback.compiler.native.checks").native_guard(self.notes, self.guard)
         given, wanted = self.signature
-        self.steps = with_native_code(self.program, self.steps, wanted)
+        self.steps = with_native_code(self.program, self.steps, wanted, self.sized)
         self.run, self.source = runner(self.program, self.steps, given, wanted)
         history = self.history
         if history is not None and history.run is not None:
             given, wanted = history.signature
-            history.steps = with_native_code(self.program, history.steps, wanted)
+            history.steps = with_native_code(self.program, history.steps, wanted, self.sized)
             history.run, history.source = runner(self.program, history.steps, given, wanted)
             history.native = True
 

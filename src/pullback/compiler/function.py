@@ -30,6 +30,7 @@ from pullback.compiler.program import BRANCH, EFFECT
 from pullback.compiler.reads import MOST_BRANCHES
 from pullback.compiler.replay import runner, without_dead
 from pullback.compiler.results import Results, kept_containers, with_exact
+from pullback.compiler.sizes import FEW, Family, Sizes, forget_arguments, key_of, ticks, without_oldest
 from pullback.compiler.watch import Trail, Watch
 
 CHECKED, CHECKED_EVERY = 4, 500
@@ -89,6 +90,9 @@ class Compiled:
         self.changes: list[str] = []
         """Why it was compiled again, each time."""
         self.dynamic, self.backend = dynamic if backend is None else False, backend
+        self.sizes = Sizes(self.dynamic, self.config)
+        self.index: dict[Any, list[Entry]] | None = None
+        """Programs by the sizes of arguments, where there are many."""
         self.varying: set[str] = set()
         """Arguments that are numbers and have changed: programs take them as they take arrays."""
         self.specialised: set[str] = set()
@@ -110,7 +114,7 @@ class Compiled:
             return self.function(*args, **kwargs)
         key = mode_key()
         missed: Missed | None = None
-        for entry in self.entries:
+        for entry in self.entries if self.index is None else self.index.get(key_of(args), ()):
             if entry.modes == key and (not entry.path or entry.leads_to(missed)):
                 arrays = entry.enter(args, kwargs)  # another size is what is found first
                 if arrays is None or not entry.guard():
@@ -118,6 +122,7 @@ class Compiled:
                 if entry.why is not None or not self.runs:
                     return self.in_parts(entry, args, kwargs)
                 entry.calls += 1
+                entry.used = next(ticks)
                 if entry.ready is not None:
                     return entry.ready(*args, **kwargs)
                 if entry.calls == WARM and self.native and not self.exact:
@@ -136,7 +141,9 @@ class Compiled:
 
     def compile(self, args: tuple[Any, ...], kwargs: dict[str, Any], missed: Missed | None) -> Any:
         """Run the function itself, recorded."""
-        if self.stance == "fail_on_recompile":
+        with lock:
+            kin, known = self.related(args, kwargs, missed)
+        if self.stance == "fail_on_recompile" and not known:
             code = getattr(self.function, "__code__", None) or type(self.function).__call__.__code__
             raise RuntimeError(
                 "Detected recompile when torch.compile stance is 'fail_on_recompile'. filename: "
@@ -147,7 +154,7 @@ class Compiled:
         limit = self.limit
         if limit is None:
             limit = LIMIT if self.config is None else self.config.recompile_limit
-        if len(self.entries) >= limit:
+        if kin is None and len({id(entry.family) for entry in self.entries}) >= limit:
             if not self.storm:
                 self.storm = True
                 last = self.changes[-1] if self.changes else "unknown"
@@ -166,14 +173,24 @@ class Compiled:
         with lock:
             if missed is not None:
                 self.changes.append(missed.told())
-            elif self.entries:
+            elif self.entries and not known:
                 newest = self.entries[0]
                 changed = (
                     "a mode" if newest.modes != mode_key() else difference(newest.arguments, args, kwargs, newest.notes)
                 )
                 self.changes.append(changed)
             self.note_numbers(args, kwargs)
-            return Capture(self, args, kwargs).run()
+            return Capture(self, args, kwargs, Family() if kin is None else kin.family).run()
+
+    def related(self, args: tuple[Any, ...], kwargs: dict[str, Any], missed: Missed | None) -> tuple[Any, bool]:
+        """A program that differs from what a call wants in sizes alone, and whether they are known to change."""
+        try:
+            arguments = Arguments(args, kwargs, frozenset(self.varying))
+        except Refused:
+            return None, False
+        fresh = self.sizes.note(arguments, self.entries)
+        kin = self.sizes.kin(arguments, self.entries, mode_key(), () if missed is None else missed.path)
+        return kin, kin is not None and not fresh
 
     def note_numbers(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Which numbers among the arguments change from call to call: with `dynamic=True` all of them."""
@@ -197,7 +214,7 @@ class Compiled:
                 self.divide(entry, [(trail, f"{note.name} changes")])
             elif note.holds() and entry in self.entries and self.repeated < TRIES:  # it was set up by the first call
                 self.repeated += 1
-                self.entries.remove(entry)
+                self.keep([other for other in self.entries if other is not entry])
             return result
         division = self.division
         if division is not None and division.breaks:
@@ -241,9 +258,16 @@ class Compiled:
             tried = [e for e in others if e.why is not None and e.path]
             if len(entry.path) > MOST_BRANCHES or (len(tried) >= TRIES - 1 and all([e.why for e in others])):
                 entry.path = ()  # from here on it runs as it is
-            self.entries = [*others, entry] if entry.path else [entry, *others]
+            self.keep([*others, entry] if entry.path else [entry, *others])
         else:
-            self.entries = [entry, *others]
+            self.keep(without_oldest([entry, *others], entry))
+
+    def keep(self, entries: list[Entry]) -> None:
+        """Make these the programs."""
+        index: dict[Any, list[Entry]] = {}
+        for entry in entries:
+            index.setdefault(entry.key, []).append(entry)
+        self.entries, self.index = entries, index if len(entries) > FEW else None
 
     def shown(self) -> str:
         """The programs as text."""
@@ -260,7 +284,8 @@ class Compiled:
 
     def reset(self) -> None:
         """Forget all programs."""
-        self.entries.clear()
+        self.keep([])
+        self.sizes.changing.clear()
         self.changes.clear()
         self.varying.clear()
         self.specialised.clear()
@@ -276,8 +301,11 @@ def name_of(function: Any) -> str:
 class Capture:
     """One recorded run of a function, and what becomes of it."""
 
-    def __init__(self, compiled: Compiled, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(
+        self, compiled: Compiled, args: tuple[Any, ...], kwargs: dict[str, Any], family: Family | None = None
+    ) -> None:
         self.compiled, self.args, self.kwargs = compiled, args, kwargs
+        self.family, self.key = family or Family(), key_of(args)
         self.recorder = Recorder(compiled.fullgraph)
         self.watch = Watch()
         self.roots = [(compiled.function, name_of(compiled.function))]
@@ -345,7 +373,10 @@ class Capture:
             self.compiled.divide(entry, recorder.trails + self.watch.trails)
         if entry.ready is not None and not any([s.writes or s.random or s.kind == EFFECT for s in entry.steps]):
             return entry.ready(*self.args, **self.kwargs)
-        return result if entry.why is not None or not self.compiled.runs else entry.first  # type: ignore[attr-defined]
+        first = vars(entry).pop("first", None)
+        if entry.why is None and not self.compiled.check:
+            forget_arguments(entry, recorder.leaves)
+        return result if entry.why is not None or not self.compiled.runs else first
 
     def run_again(self, arguments: Arguments, error: Exception) -> Any:
         """After an error, whose cause may be the recording: the function as it is, which raises it if it is its own."""
@@ -353,7 +384,7 @@ class Capture:
         why = f"it cannot be recorded: {type(error).__name__}: {error}"
         if self.compiled.fullgraph:
             raise Unsupported(why) from error
-        entry = Entry(arguments)
+        entry = self.new_entry(arguments)
         entry.why = why
         entry.enter, _ = entry_function(arguments, self.recorder.program, self.recorder.facts, self.recorder.asked)
         self.compiled.add(entry)
@@ -383,6 +414,13 @@ class Capture:
                         kwargs[key] = number
         return args, kwargs
 
+    def new_entry(self, arguments: Arguments) -> Entry:
+        """An entry for a call of these sizes."""
+        entry = Entry(arguments)
+        entry.family, entry.key, entry.used = self.family, self.key, next(ticks)
+        entry.sized = self.compiled.sizes.concern(arguments)
+        return entry
+
     def as_it_is(self, why: str) -> Any:
         """Run the function as it is."""
         if self.compiled.fullgraph:
@@ -392,7 +430,7 @@ class Capture:
     def entry(self, arguments: Arguments, results: Results, history: Any) -> Entry:
         """The program, its guards, and what makes tensors of its arrays; or why there is none."""
         recorder = self.recorder
-        entry = Entry(arguments)
+        entry = self.new_entry(arguments)
         program = entry.program = recorder.program
         after = Survey(self.watch, lambda tensor, name: None)
         try:

@@ -15,6 +15,8 @@ class CompiledReport(Report):
         self.name = getattr(compiled.function, "__qualname__", type(compiled.function).__qualname__)
         self.programs = [described(entry) for entry in compiled.entries]
         self.recompilations = list(compiled.changes)
+        self.sizes = sorted(compiled.sizes.changing)
+        """Sizes that change: programs that differ in them share their native code."""
         division = compiled.division
         self.file = "" if division is None else division.function.__code__.co_filename
         self.breaks = {} if division is None else dict(sorted(division.breaks.items()))
@@ -30,6 +32,8 @@ class CompiledReport(Report):
             f"{self.name}: {counted(made, 'program')}, {counted(len(self.programs) - made, 'signature')} as written",
             [],
         )
+        if self.sizes:
+            yield "sizes that change, of programs with the same native code", [[size] for size in self.sizes]
         how = "in parts" if self.breaks else "as it is written"
         for number, program in enumerate(self.programs):
             if program["why_not"]:
@@ -69,6 +73,7 @@ class CompiledReport(Report):
             "name": self.name,
             "programs": self.programs,
             "recompilations": self.recompilations,
+            "sizes": self.sizes,
             "breaks": [{"line": line, "why": why} for line, why in self.breaks.items()],
             "parts": parts,
             "called": [one.json() for one in self.called],

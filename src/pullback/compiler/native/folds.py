@@ -14,6 +14,7 @@ from pullback.compiler.native.loops import (
     STARTS,
     Call,
     Group,
+    Open,
     Place,
     call_of_reduction,
     combined,
@@ -61,21 +62,28 @@ class Fold:
         how, element = self.reduce.how, self.reduce.x.dtype
         order = order_of(self.node, *[node for _, node in self.group.stores])
         body = self.group.body(order)
-        key = f"{how} {described(order)} {order.index(self.node)} {places_in(order, body.loads)} "
-        key += f"{places_in(order, body.stores)} {body.steps} {self.size} {self.block}"
+        key = f"{how} {described(order, type(code) is Open)} {order.index(self.node)} {places_in(order, body.loads)} "
+        key += f"{places_in(order, body.stores)} {body.steps}"
+        numbers: list[Any] = [self.size, self.block]
+        if type(code) is Open:
+            numbers += body.numbers()
+        else:
+            key += f" {self.size} {self.block}"
 
-        def build(inner: Code, pointers: list[Value], begin: Any, end: Any) -> None:
+        def build(inner: Code, pointers: list[Value], begin: Any, end: Any, given: Any = None) -> None:
             *arrays, partial = pointers
-            still = body.still(inner, arrays)
+            size, length = numbers if given is None else given[:2]
+            loops = body if given is None else body.opened(given[2:])
+            still = loops.still(inner, arrays)
             with inner.loop(begin, end) as block:
-                first = block * self.block
-                last = first + self.block
-                last = inner.select(last < self.size, last, self.size)
+                first = block * length
+                last = first + length
+                last = inner.select(last < size, last, size)
                 totals = [inner.variable(inner.const(STARTS[how], body.vector(element))) for _ in range(PARTS)]
 
                 def take(i: Value, part: int) -> None:
-                    values = body.values(inner, arrays, i, still)
-                    body.store(inner, arrays, i, values)
+                    values = loops.values(inner, arrays, i, still)
+                    loops.store(inner, arrays, i, values)
                     value = values[id(self.node)]
                     if inner.mask is not None:
                         value = inner.select(inner.mask, value, inner.const(STARTS[how], value.type))
@@ -95,7 +103,7 @@ class Fold:
                 inner.store(found, partial, block)
 
         windows = [*[window for window, _ in (*body.loads, *body.stores)], self.partial]
-        blocks = shared(code, key, windows, place, build, self.partial.size, TOGETHER)
+        blocks = shared(code, key, windows, place, build, self.partial.size, TOGETHER, numbers)
         rest = call_of_reduction(code, Reduce(how, self.partial, [0], self.total), place)
         rounded = Group(self.total.shape)
         rounded.add(Point("positive", [self.total], [self.reduce.out.dtype] * 2, self.reduce.out))

@@ -1,4 +1,8 @@
-"""Pieces as LLVM: every size is a constant, and every address is known when a region begins."""
+"""Pieces as LLVM: every address is known when a region begins, and every size is a constant.
+
+Where sizes change from call to call, code is `Open`: sizes and steps are arguments of its loops (`numbers`), so that
+one loop does for all of them. What it computes is the same, in the same order.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pullback._arrays.memory import joined
+from pullback._runtime.building import made
 from pullback._thresholds import REGION_SHARE
 from pullback.compiler.native.pieces import Point, Reduce, Window
+from pullback.kernels.jit.compiler import engine
 from pullback.kernels.jit.compiler.target import ELEMENTS, SIZES, VECTOR_BYTES
 from pullback.kernels.jit.language.code import Code, Value
 from pullback.kernels.jit.language.elementary import FUNCTIONS
@@ -21,6 +27,7 @@ from pullback.kernels.jit.language.emit import computed_in, emit_step, llvm_type
 from pullback.kernels.jit.language.expression import Node, Trace, Untraceable, order_of
 from pullback.kernels.jit.pointwise.loops import HEAVY, scatter
 
+ARITHMETIC = ("add", "subtract", "multiply", "divide")
 Place = Callable[[Window], tuple[int, int]]
 """Where the first element of a window is: the number of an argument of the region, and the bytes from there."""
 
@@ -141,9 +148,16 @@ class Group:
         total = prod(body.sizes)
         share = max(REGION_SHARE // max(body.cost, 1), 512) & -64
         grain = 0 if total <= 2 * share and not ranged else max(share // (total // body.sizes[0]), 1)
-        key = f"{described(order)} {places_in(order, body.loads)} {places_in(order, self.stores)} "
-        key += f"{body.sizes} {body.steps} {body.lanes} {bool(grain)}"
+        key = f"{described(order, type(code) is Open)} {places_in(order, body.loads)} {places_in(order, self.stores)} "
         windows = [window for window, _ in (*body.loads, *body.stores)]
+        if type(code) is Open:
+            key, numbers = f"{key}{body.pattern()} {body.lanes}", body.numbers()
+
+            def build(inner: Code, pointers: list[Value], begin: Any, end: Any, numbers: list[Value]) -> None:
+                body.opened(numbers).emit(inner, pointers, begin, end)
+
+            return shared(code, key, windows, place, build, body.sizes[0], grain, numbers)
+        key += f"{body.sizes} {body.steps} {body.lanes} {bool(grain)}"
         return shared(code, key, windows, place, body.emit, body.sizes[0], grain)
 
 
@@ -152,15 +166,33 @@ def cost_of(order: list[Node]) -> int:
     return sum([HEAVY if node.op in FUNCTIONS else 1 for node in order if node.args])
 
 
-def described(order: list[Node]) -> str:
-    """The steps of an expression, as text."""
+def described(order: list[Node], open: bool = False) -> str:
+    """The steps of an expression, as text; in open code without the constants that are given."""
     numbers = {id(node): i for i, node in enumerate(order)}
+    given = {id(node) for node in factors_in(order)} if open else set()
+    values = ["" if n.op != "constant" else "given" if id(n) in given else n.value for n in order]
     return "; ".join(
         [
-            f"{n.op} {n.dtype.char} {n.value if n.op == 'constant' else ''} {[numbers[id(a)] for a in n.args]}"
-            for n in order
+            f"{n.op} {n.dtype.char} {value} {[numbers[id(a)] for a in n.args]}"
+            for n, value in zip(order, values, strict=True)
         ]
     )
+
+
+def factors_in(order: list[Node]) -> list[Node]:
+    """Constants that may be sizes, as where a mean divides by one: nothing but arithmetic is done with them."""
+    users: dict[int, list[Node]] = {}
+    for node in order:
+        for arg in node.args:
+            users.setdefault(id(arg), []).append(node)
+    return [
+        node
+        for node in order
+        if node.op == "constant"
+        and node.dtype.char in "fd"
+        and id(node) in users
+        and all([u.op in ARITHMETIC and not any([a.op == "erf" for a in u.args]) for u in users[id(node)]])
+    ]
 
 
 def places_in(order: list[Node], pairs: Any) -> list[tuple[int, str]]:
@@ -207,9 +239,23 @@ class Sketch(Code):
         return hashlib.sha256(f"{self.text()} {new}".encode()).hexdigest()
 
 
+class Open(Code):
+    """Code in which no size stands: its calls are a table that is given, and its loops are loaded by themselves."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.loops: dict[str, Callable[[Code], None]] = {}
+        """The loops it calls, and what writes each."""
+        self.kept: list[Any] = []
+        """Tables whose addresses are arguments."""
+
+
 def loop(code: Code, name: str, describe: Callable[[Code], None]) -> str:
     """The function of a loop, by a name that says all about it: in this module, or in one that is loaded already."""
     name = f"pullback_loop_{name}"
+    if type(code) is Open:
+        code.loops[name] = describe
+        return name
     if name in code.named:
         return name
     code.named.add(name)
@@ -229,8 +275,19 @@ def loaded(code: Code) -> None:
 
 
 def shared(code: Code, key: str, windows: Sequence[Window], place: Place, build: Callable[..., None], count: int,
-           grain: int = 0) -> Call:  # fmt: skip
-    """The call of a loop's function; loops that are the same but for their addresses share it."""
+           grain: int = 0, numbers: Sequence[Any] = ()) -> Call:  # fmt: skip
+    """The call of a loop's function; loops that are the same but for their addresses share it, and in open code those
+    that are the same but for `numbers`, too."""
+
+    def described_open(inner: Code) -> None:
+        pointers = [inner.argument(i, "ptr") for i in range(len(windows))]
+        kinds = [ELEMENTS[n.dtype.name] if isinstance(n, np.floating) else "i64" for n in numbers]
+        given = [inner.argument(len(windows) + i, kind) for i, kind in enumerate(kinds)]
+        build(inner, pointers, inner.begin, inner.end, given)
+
+    if type(code) is Open:
+        name = loop(code, hashlib.sha256(f"open {key}".encode()).hexdigest()[:24], described_open)
+        return Call(name, [*[place(window) for window in windows], *numbers], count, grain)
 
     def describe(inner: Code) -> None:
         pointers = [inner.argument(i, "ptr") for i in range(len(windows))]
@@ -253,10 +310,16 @@ def emit_calls(code: Code, calls: list[Call]) -> None:
         for argument in call.arguments:
             table += map(str, argument if type(argument) is tuple else (-1, argument))
     constant_table(code, "table", table)
-    rows, given = Value(code, f"@{code.name}_table", "ptr"), Value(code, "%args", "ptr")
-    slots = code.stack(max([len(call.arguments) for call in calls]), "i64")
+    rows = Value(code, f"@{code.name}_table", "ptr")
+    emit_rows(code, rows, len(calls), max([len(call.arguments) for call in calls]))
+
+
+def emit_rows(code: Code, rows: Value, count: Any, most: int) -> None:
+    """Make the calls of a table: `count` rows, with at most so many arguments."""
+    given = Value(code, "%args", "ptr")
+    slots = code.stack(most, "i64")
     at = code.variable(code.const(0, "i64"))
-    with code.loop(0, len(calls)):
+    with code.loop(0, count):
         row = code.at(rows, at.get(), "i64")
         function = code.load(row, 0, "i64")
         count, items, grain = (code.load(row, i, "i64") for i in (1, 2, 3))
@@ -272,6 +335,42 @@ def emit_calls(code: Code, calls: list[Call]) -> None:
         with code.when(alone ^ 1):
             code.do(f"call void @pullback_parallel_for({pointer}, {slots}, {items}, {grain})")
         at.set(at.get() + count * 2 + 4)
+
+
+def placed(code: Open) -> dict[str, int]:
+    """Where the loops of open code are; those that are new to this process are loaded together."""
+    missing = sorted([name for name in code.loops if name not in defined])
+    if missing:
+        recipe = f"loops {' '.join(missing)}"
+
+        def written() -> str:
+            declared: set[str] = set()
+            texts = []
+            for name in missing:
+                inner = Code(name)
+                code.loops[name](inner)
+                declared |= inner.declared
+                texts.append(inner.text(declared=False))
+            return "\n".join([*sorted(declared), *texts])
+
+        if engine.recall(recipe, missing) is None:
+            engine.load(made(written), missing, recipe)
+        defined.update(missing)
+    return {name: engine.address_of(name) for name in code.loops}
+
+
+def rows_of(calls: list[Call], places: dict[str, int]) -> Any:
+    """The table of `emit_calls` as an array, which begins with the number of its rows."""
+    table = [len(calls)]
+    for call in calls:
+        if call.function not in places:
+            places[call.function] = engine.address_of(call.function)
+        table += [places[call.function], len(call.arguments), call.count, call.grain]
+        for argument in call.arguments:
+            if isinstance(argument, np.floating):
+                argument = int(np.float64(argument).view(np.int64))
+            table += argument if type(argument) is tuple else (-1, argument)
+    return np.array(table, np.int64)
 
 
 def vectors(code: Code, first: Any, last: Any, lanes: int, body: Callable[[Value], None], unroll: int = 1) -> None:
@@ -302,6 +401,27 @@ class Body:
         self.order, self.loads, self.stores = order, loads, stores
         self.sizes, self.steps, self.lanes, self.cost = sizes, steps, lanes, cost
         self.elements = [element_of(window) for window, _ in (*loads, *stores)]
+        self.given: dict[int, Value] = {}
+        """Constants that are arguments, by node."""
+
+    def pattern(self) -> str:
+        """What decides how loops are written, but for sizes."""
+        steps = ["".join(["01n"[min(step, 2)] for step in row]) for row in self.steps]
+        return f"{steps} {self.sizes == [1]}"
+
+    def numbers(self) -> list[Any]:
+        """What loops are given in open code: the sizes, but for the first, steps, and constants that may be sizes."""
+        constants = [node.dtype.type(node.value) for node in factors_in(self.order)]
+        return [*self.sizes[1:], *[step for row in self.steps for step in row if step > 1], *constants]
+
+    def opened(self, numbers: list[Value]) -> Body:
+        """The same with numbers that are given."""
+        made = Body(self.order, self.loads, self.stores, self.sizes, self.steps, self.lanes, self.cost)
+        more = iter(numbers)
+        made.sizes = [*self.sizes[:1], *[next(more) for _ in self.sizes[1:]]]  # type: ignore[list-item]
+        made.steps = [[next(more) if step > 1 else step for step in row] for row in self.steps]  # type: ignore[misc]
+        made.given = {id(node): next(more) for node in factors_in(self.order)}
+        return made
 
     def emit(self, code: Code, pointers: list[Value], begin: Any, end: Any) -> None:
         """The loops; the first runs from `begin` to `end`."""
@@ -353,7 +473,9 @@ class Body:
             if id(node) in values:
                 continue
             type = llvm_type(node.dtype, lanes)
-            if node.op == "constant":
+            if id(node) in self.given:
+                values[id(node)] = code.splat(self.given[id(node)], lanes)
+            elif node.op == "constant":
                 values[id(node)] = code.const(node.value, type)
             else:
                 args = [values[id(arg)] for arg in node.args]
@@ -376,11 +498,12 @@ def truth(code: Code, value: Value, window: Window) -> Value:
     return code.compare("ne", value, 0) if window.dtype.kind == "b" else value
 
 
-def indices(code: Code, i: Value, step: int, lanes: int) -> Value:
+def indices(code: Code, i: Value, step: Any, lanes: int) -> Value:
     """Where the lanes of a strided array are."""
     numbers = ", ".join(f"i64 {lane}" for lane in range(lanes))
     type = f"<{lanes} x i64>"
-    return (code.splat(i, lanes) + Value(code, f"<{numbers}>", type)) * step
+    many = code.splat(step, lanes) if isinstance(step, Value) else step
+    return (code.splat(i, lanes) + Value(code, f"<{numbers}>", type)) * many
 
 
 # ------------------------------------------------------------------ reductions
@@ -405,39 +528,60 @@ def call_of_reduction(code: Code, reduce: Reduce, place: Place, ranged: bool = F
             grain = -(-grain // 64) * 64
         if grain >= count and not ranged:
             count, grain = 1, 0
+
+    def build(inner: Code, pointers: list[Value], begin: Any, end: Any, numbers: Any = None) -> None:
+        reduction(inner, reduce, *pointers, {kept[0]: (begin, end)} if grain else {}, numbers)
+
+    if type(code) is Open:
+        numbers = [*x.shape, *x.strides, *out.strides]
+        pattern = "".join(["01n"[min(number, 2)] for number in numbers])
+        key = f"{reduce.how} {x.dtype.char} {reduce.axes} {pattern} {inner_of(reduce)} {bool(grain)}"
+        return shared(code, key, [x, out], place, build, count, grain, numbers)
     key = f"{reduce.how} {x.dtype.char} {x.shape} {x.strides} {reduce.axes} {out.shape} {out.strides} {bool(grain)}"
-
-    def build(inner: Code, pointers: list[Value], begin: Any, end: Any) -> None:
-        reduction(inner, reduce, *pointers, {kept[0]: (begin, end)} if grain else {})
-
     return shared(code, key, [x, out], place, build, count, grain)
+
+
+def inner_of(reduce: Reduce) -> int | None:
+    """The dimension along which the terms of one element are added, vector by vector."""
+    x = reduce.x
+    along = [d for d in reduce.axes if x.strides[d] == 1 and x.shape[d] > 1]
+    return along[0] if along else max(reduce.axes, key=lambda d: x.shape[d], default=None)
 
 
 Bounds = dict[int, tuple[Any, Any]]
 """From where to where loops over some dimensions run, where not over all of them."""
 
 
-def reduction(code: Code, reduce: Reduce, source: Value, target: Value, bounds: Bounds) -> None:
-    """Lanes are elements of the result where those lie side by side, else parts of one."""
+def reduction(
+    code: Code, reduce: Reduce, source: Value, target: Value, bounds: Bounds, numbers: list[Value] | None = None
+) -> None:
+    """Lanes are elements of the result where those lie side by side, else parts of one.
+
+    `numbers` are the sizes, the steps and the steps of the result, where those are given.
+    """
     x, out, how = reduce.x, reduce.out, reduce.how
+    known: list[Any] = [*x.shape, *x.strides, *out.strides]
+    if numbers is not None:
+        known = [there if there < 2 else given for there, given in zip(known, numbers, strict=True)]
+    count = len(x.shape)
+    sizes, steps, outs = known[:count], known[count : 2 * count], known[2 * count :]
     element = element_of(x)
     lanes = VECTOR_BYTES // SIZES[element]
     kept = [d for d in range(len(x.shape)) if d not in reduce.axes]
     across = [d for d in kept if x.strides[d] == 1 and x.shape[d] > 1]
-    along = [d for d in reduce.axes if x.strides[d] == 1 and x.shape[d] > 1]
-    out_steps = dict(zip(kept, out.strides, strict=True))
+    out_steps = dict(zip(kept, outs, strict=True))
 
     if across:
         (last,) = across
         others = [d for d in kept if d != last]
-        with nested(code, x, others, source, target, out_steps, element, bounds) as (start, to):
+        with nested(code, sizes, steps, others, source, target, out_steps, element, bounds) as (start, to):
 
             def columns(i: Value, many: int = 1) -> None:
                 type = f"<{lanes} x {element}>"
                 totals = [code.variable(code.const(STARTS[how], type)) for _ in range(many)]
                 mask, code.mask = code.mask, None
                 first = code.at(start, i, element)
-                with nested(code, x, list(reduce.axes), first, first, {}, element) as (here, _):
+                with nested(code, sizes, steps, list(reduce.axes), first, first, {}, element) as (here, _):
                     for nr, total in enumerate(totals):
                         total.set(combined(code, how, total.get(), code.load(here, nr * lanes, type, mask)))
                 code.mask = mask
@@ -448,22 +592,25 @@ def reduction(code: Code, reduce: Reduce, source: Value, target: Value, bounds: 
                     else:
                         scatter(code, total.get(), to, indices(code, at, out_steps[last], lanes))
 
-            begin, end = bounds.get(last, (0, x.shape[last]))
-            if type(begin) is int and end - begin < ABREAST * lanes:
+            begin, end = bounds.get(last, (0, sizes[last]))
+            if type(begin) is int and type(end) is int and end - begin < ABREAST * lanes:
                 vectors(code, begin, end, lanes, columns)
             else:  # sums that do not wait for each other
+                if type(begin) is int and type(end) is not int:
+                    begin = code.const(begin, "i64")
                 whole = begin + ((end - begin) // (ABREAST * lanes)) * (ABREAST * lanes)
                 with code.loop(begin, whole, ABREAST * lanes) as i:
                     columns(i, ABREAST)
                 vectors(code, whole, end, lanes, columns)
         return
-    inner = along[0] if along else max(reduce.axes, key=lambda d: x.shape[d], default=None)
-    with nested(code, x, kept, source, target, out_steps, element, bounds) as (start, to):
+    inner = inner_of(reduce)
+    with nested(code, sizes, steps, kept, source, target, out_steps, element, bounds) as (start, to):
         if inner is None:
             code.store(code.load(start, 0, element), to, 0)
             return
         total = code.variable(code.const(STARTS[how], f"<{lanes} x {element}>"))
-        with nested(code, x, [d for d in reduce.axes if d != inner], start, start, {}, element) as (here, _):
+        others = [d for d in reduce.axes if d != inner]
+        with nested(code, sizes, steps, others, start, start, {}, element) as (here, _):
 
             def take(i: Value) -> None:
                 if x.strides[inner] == 1:
@@ -471,25 +618,26 @@ def reduction(code: Code, reduce: Reduce, source: Value, target: Value, bounds: 
                 elif x.strides[inner] == 0:
                     value = code.splat(code.load(here, 0, element), lanes)
                 else:
-                    value = code.gather(here, indices(code, i, x.strides[inner], lanes), element)
+                    value = code.gather(here, indices(code, i, steps[inner], lanes), element)
                 if code.mask is not None:
                     value = code.select(code.mask, value, code.const(STARTS[how], value.type))
                 total.set(combined(code, how, total.get(), value))
 
-            vectors(code, 0, x.shape[inner], lanes, take)
+            vectors(code, 0, sizes[inner], lanes, take)
         code.store(code.reduce(total.get(), how), to, 0)
 
 
 @contextmanager
-def nested(code: Code, x: Window, dims: Sequence[int], source: Value, target: Value, out_steps: dict[int, int],
-           element: str, bounds: Bounds | None = None) -> Iterator[tuple[Value, Value]]:  # fmt: skip
+def nested(code: Code, sizes: list[Any], steps: list[Any], dims: Sequence[int], source: Value, target: Value,
+           out_steps: dict[int, Any], element: str, bounds: Bounds | None = None
+           ) -> Iterator[tuple[Value, Value]]:  # fmt: skip
     """Loops over some dimensions: where the elements of x are, and of the result."""
     with ExitStack() as loops:
         for d in dims:
-            if x.shape[d] == 1:
+            if sizes[d] == 1:
                 continue
-            at = loops.enter_context(code.loop(*(bounds or {}).get(d, (0, x.shape[d]))))
-            source = code.at(source, at * x.strides[d], element)
+            at = loops.enter_context(code.loop(*(bounds or {}).get(d, (0, sizes[d]))))
+            source = code.at(source, at * steps[d], element)
             if out_steps.get(d):
                 target = code.at(target, at * out_steps[d], element)
         yield source, target

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback._thresholds import DEEPEST_SMALL_PRODUCT, MOST_IN_SMALL_PRODUCT, NARROW_PRODUCT
-from pullback.compiler.native.loops import Call, Place, address_of, constant_table, element_of, loop
+from pullback.compiler.native.loops import Call, Open, Place, address_of, constant_table, element_of, loop
 from pullback.compiler.native.pieces import Dot, Point, Window, fresh, row_major
 from pullback.kernels import workers
 from pullback.kernels.jit.compiler.target import ELEMENTS
@@ -136,11 +136,15 @@ def large_product(code: Code, a: Window, b: Window, out: Window, old: Any, panel
     threads = min(workers.threads(), most_threads())
     element, _, _, given = gemm.plan(Like(a), Like(b), None if old is None else Like(old), threads)
     kernel, names = f"pullback_gemm_{a.dtype.name}", tile_names(element)
+    *numbers, _, items, grain = given[4:]
+    windows = [place(window) for window in (a, b, out, out if old is None else old, panels)]
+    if type(code) is Open:
+        code.kept += given[:4]
+        tables = [table.ctypes.data for table in given[:4]]
+        return Call(kernel, [*windows, *tables, *numbers, most_threads()], items, grain)
     code.declare(kernel, "void", "ptr", "i64", "i64", "i64")
     for name in names:
         code.declare(name, "void")
     tiles = constant_table(code, f"tiles_{element}", [address_of(name) for name in names])
     steps = [constant_table(code, f"steps_{table[1]}", table.tolist()) for table in given[:3]]
-    *numbers, _, items, grain = given[4:]
-    windows = [place(window) for window in (a, b, out, out if old is None else old, panels)]
     return Call(kernel, [*windows, *steps, tiles, *numbers, most_threads()], items, grain)

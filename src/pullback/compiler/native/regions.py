@@ -6,6 +6,7 @@ at leaves in between wait until the region has been left, if nobody can tell.
 
 from __future__ import annotations
 
+import hashlib
 from bisect import bisect
 from collections.abc import Iterable
 from math import prod
@@ -18,7 +19,18 @@ from pullback._modes import modes
 from pullback.compiler import effects
 from pullback.compiler.arrays import window as numpy_window
 from pullback.compiler.native.folds import Fold, fold_of
-from pullback.compiler.native.loops import Call, Group, Sketch, call_of_reduction, emit_calls, loaded
+from pullback.compiler.native.loops import (
+    Call,
+    Group,
+    Open,
+    Sketch,
+    call_of_reduction,
+    emit_calls,
+    emit_rows,
+    loaded,
+    placed,
+    rows_of,
+)
 from pullback.compiler.native.lowering import Lowering, given
 from pullback.compiler.native.parts import LONGEST, Unlowered
 from pullback.compiler.native.pieces import Base, Dot, Piece, Point, Reduce, Window
@@ -46,17 +58,17 @@ class Region:
         return [piece for _, pieces in self.parts for piece in pieces]
 
 
-def with_native_code(program: Program, steps: list[Step], wanted: Iterable[Slot]) -> list[Step]:
-    """The same program with regions in place of the steps they do."""
+def with_native_code(program: Program, steps: list[Step], wanted: Iterable[Slot], sized: bool = False) -> list[Step]:
+    """The same program with regions in place of the steps they do; `sized` if those serve other sizes, too."""
     recorder = modes.recorders.pop(get_ident(), None)  # what is run to see its parts is no part of the program
     try:
-        return planned(program, steps, list(wanted))
+        return planned(program, steps, list(wanted), sized)
     finally:
         if recorder is not None:
             modes.recorders[get_ident()] = recorder
 
 
-def planned(program: Program, steps: list[Step], wanted: list[Slot]) -> list[Step]:
+def planned(program: Program, steps: list[Step], wanted: list[Slot], sized: bool) -> list[Step]:
     """The steps, and regions between them."""
     lowering = Lowering(program)
     plan: list[Any] = []
@@ -83,7 +95,7 @@ def planned(program: Program, steps: list[Step], wanted: list[Slot]) -> list[Ste
             plan.append(region)
         region.parts.append((step, pieces))
     plan += waiting
-    return assembled(program, lowering, plan, wanted)
+    return assembled(program, lowering, plan, wanted, sized)
 
 
 def may_wait(step: Step, waiting: list[Step]) -> bool:
@@ -102,7 +114,7 @@ def touches(program: Program, step: Step, waiting: list[Step]) -> bool:
     return bool(seen & written or changed & (written | {slot.memory for slot in step.reads()}))
 
 
-def assembled(program: Program, lowering: Lowering, plan: list[Any], wanted: list[Slot]) -> list[Step]:
+def assembled(program: Program, lowering: Lowering, plan: list[Any], wanted: list[Slot], sized: bool) -> list[Step]:
     """Steps in which each region is one call."""
     where: dict[Base, int] = {}
     for nr, item in enumerate(plan):
@@ -143,7 +155,7 @@ def assembled(program: Program, lowering: Lowering, plan: list[Any], wanted: lis
             continue
         written = dict.fromkeys([piece.out.base for piece in item.pieces])
         made = [base for base in written if base.made and where[base] == nr]
-        function = Function(program, item, [b for b in made if b in needed or b in views], slots, views)
+        function = Function(program, item, [b for b in made if b in needed or b in views], slots, views, sized)
         if function.items:
             out.append(function.step())
         out += [step for step, _ in item.parts if id(step) in kept]
@@ -178,7 +190,9 @@ class Function:
     """The native function of a region."""
 
     def __init__(self, program: Program, region: Region, shown: list[Base], slots: dict[Base, Slot],
-                 views: dict[Base, list[tuple[Slot, Window]]]) -> None:  # fmt: skip
+                 views: dict[Base, list[tuple[Slot, Window]]], sized: bool = False) -> None:  # fmt: skip
+        self.sized = sized
+        """Whether sizes are arguments of its loops, so that other sizes find them loaded."""
         self.program, self.region, self.shown, self.slots, self.views = program, region, shown, slots, views
         self.before = set(slots)
         """Memory that earlier regions made."""
@@ -262,6 +276,10 @@ class Function:
 
     def describe(self, code: Code, *pointers: Value) -> None:
         """The code."""
+        emit_calls(code, self.calls(code))
+
+    def calls(self, code: Code) -> list[Call]:
+        """What it calls, one after the other."""
         numbers = {base: nr for nr, base in enumerate([*self.given, *self.shown])}
 
         def place(window: Window) -> tuple[int, int]:
@@ -283,13 +301,15 @@ class Function:
                 calls.append(item.call(code, place, 8 * work_of(item)))
             else:
                 calls.append(call_of_reduction(code, item, place))
-        emit_calls(code, calls)
+        return calls
 
     def kernel(self) -> Any:
         """The builtin."""
         bases = [*self.given, *self.shown]
         params = [calls.array(base.dtype.name, strided=True, write=base in self.written) for base in bases]
         params.append(calls.array("uint8", write=True))
+        if self.sized:
+            return self.open_kernel(params)
         trial = Sketch("region")
         self.describe(trial, *[trial.argument(i, "ptr") for i in range(len(params))])
         name = f"region_{trial.digest()[:16]}"
@@ -297,6 +317,26 @@ class Function:
             note, release = f"{len(self.region.parts)} steps", self.work() > LONG
             known[name] = calls.kernel(name, params, self.describe, note, release=release)
             loaded(trial)
+        return known[name]
+
+    def open_kernel(self, params: list[Any]) -> Any:
+        """The same with calls in a table that is given to it."""
+        code = Open("region")
+        made = self.calls(code)
+        table = rows_of(made, placed(code))
+        most = 1 << (max([len(call.arguments) for call in made]) - 1).bit_length()
+        release = self.work() > LONG
+        params = [*params, calls.array("int64")]
+        digest = hashlib.sha256(f"{[tuple(param) for param in params]}".encode()).hexdigest()[:16]
+        name = f"rows_{digest}_{most}{'_released' if release else ''}"
+        if name not in known:
+
+            def describe(inner: Code, *pointers: Value) -> None:
+                rows = pointers[-1]
+                emit_rows(inner, inner.at(rows, 1, "i64"), inner.load(rows, 0, "i64"), most)
+
+            known[name] = calls.kernel(name, params, describe, "the calls of a table", release=release)
+        self.kept = table, code.kept
         return known[name]
 
     def work(self) -> int:
@@ -354,6 +394,9 @@ class Function:
                     extra.append(f"window(b{nr}, *f{len(extra)})")
                     outs.append(slot)
         memory = "empty(" + f"{max(self.bytes, 1)}, 'u1')"
+        if self.sized:
+            space["rows"], space["kept"] = self.kept
+            memory += ", rows"
         call = f"kernel({', '.join([*names, *made, memory])}, 1, 1)"
         lines.append(f"if not {call}: again(kernel, WRITTEN, [{', '.join([*names, *made, memory])}])")
         lines.append(f"return ({''.join([m + ', ' for m in (*made, *extra)])})")
