@@ -65,7 +65,7 @@ def test_native_code_holds_hardly_more_memory_than_the_steps_it_does(name):
 
 
 def test_places_are_joined_and_cut():
-    places = loaded("pullback.compiler.native.regions").Places()
+    places = loaded("pullback.compiler.native.places").Places()
     first, second, third = (places.take(size) for size in (100, 1000, 64))
     assert (first, second, third, places.end) == (0, 128, 1152, 1216)
     places.give_back(second, 1000)
@@ -80,7 +80,7 @@ def test_places_are_joined_and_cut():
 def test_places_that_are_taken_do_not_overlap():
     draw = random.Random(0)
     for _ in range(50):
-        places, taken = loaded("pullback.compiler.native.regions").Places(), []
+        places, taken = loaded("pullback.compiler.native.places").Places(), []
         for _ in range(200):
             if taken and draw.random() < 0.5:
                 places.give_back(*taken.pop(draw.randrange(len(taken))))

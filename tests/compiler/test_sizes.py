@@ -32,8 +32,8 @@ def no_warnings():
 
 def functions_loaded():
     """How many loops and regions of compiled programs this process has."""
-    loops, regions = (loaded(f"pullback.compiler.native.{name}") for name in ("loops", "regions"))
-    return len(loops.defined) + len(regions.known)
+    tables, regions = (loaded(f"pullback.compiler.native.{name}") for name in ("tables", "regions"))
+    return len(tables.defined) + len(regions.known)
 
 
 def entries(function):

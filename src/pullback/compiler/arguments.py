@@ -15,6 +15,7 @@ from pullback.autograd.view import follow
 from pullback.compiler.effects import Leaf
 from pullback.compiler.guards import SCALARS, Note, same
 from pullback.compiler.program import EFFECT, Program
+from pullback.compiler.texts import function_of
 
 own_grad = Tensor._grad.__get__  # type: ignore[union-attr]
 
@@ -183,10 +184,11 @@ def entry_function(arguments: Arguments, program: Program, facts: dict[int, Fact
         if known.view is not None:
             lines.append(f"follow({name})")
         lines.append(f"e{number} = {name}._array")
+        space[f"p{number}"] = known.strides
         layout = " or ".join([
             f"type(e{number}) is not ndarray",
-            f"e{number}.shape != {known.shape!r}",
-            f"e{number}.strides != {known.strides!r}",
+            f"e{number}.shape != s{number}",
+            f"e{number}.strides != p{number}",
             f"e{number}.dtype is not d{number}",
         ])  # fmt: skip
         tests = [
@@ -217,8 +219,7 @@ def entry_function(arguments: Arguments, program: Program, facts: dict[int, Fact
     returned += [where for _, where in program.numbers]
     lines.append(f"return ({''.join([one + ', ' for one in returned])})")
     source = "\n    ".join(["def enter(args, kwargs):", *lines])
-    exec(compile(source, "<pullback guard>", "exec"), space)
-    return space["enter"], source
+    return function_of(source, space, "enter", "<pullback guard>"), source
 
 
 def difference(arguments: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any], notes: list[Note]) -> str:

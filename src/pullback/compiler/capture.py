@@ -24,7 +24,7 @@ from pullback.compiler.effects import Leaf, stepped_by, updated_by
 from pullback.compiler.numbers import TracedNumber, exact
 from pullback.compiler.program import CALL, EFFECT, METHOD, NUMBER, External, Program, Slot, Step
 from pullback.compiler.reads import Reads
-from pullback.compiler.watch import MOST_TRAILS, Trail, trail_of, user_line
+from pullback.compiler.watch import MOST_TRAILS, Trail, suspended, trail_of, user_line
 from pullback.kernels.numpy.random.engine import Engine
 from pullback.ops.random.generator import Generator, default_generator
 
@@ -222,12 +222,11 @@ class Recorder(Reads):
             lowered(tensor)
         modes.recorders.pop(self.thread, None)
         modes.drop(self)
-        profile = sys.getprofile()
-        sys.setprofile(None)
+        resume = suspended()
         try:
             return work()
         finally:
-            sys.setprofile(profile)
+            resume()
             modes.hold(self)
             modes.recorders[self.thread] = self
             for tensor, array in held:

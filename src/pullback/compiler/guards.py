@@ -23,6 +23,7 @@ from pullback._device import device
 from pullback._dtype import dtype
 from pullback._tensor import Tensor
 from pullback.compiler.numbers import TracedNumber
+from pullback.compiler.texts import function_of
 from pullback.compiler.watch import Watch, is_library
 from pullback.ops.random.generator import Generator
 
@@ -427,8 +428,7 @@ def guard_of(notes: list[Note]) -> Callable[[], bool]:
             tests.append(f"((x := {found}) is v{i} or same(x, v{i}, False))")
     body = " and ".join(tests) or "True"
     source = f"def guard():\n    try: return {body}\n    except Exception: return False"
-    exec(compile(source, "<pullback guard>", "exec"), space)
-    return space["guard"]  # type: ignore[no-any-return]
+    return function_of(source, space, "guard", "<pullback guard>")  # type: ignore[no-any-return]
 
 
 def first_broken(notes: list[Note]) -> Note | None:

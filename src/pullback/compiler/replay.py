@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from itertools import count
 from typing import Any
 
@@ -14,9 +15,12 @@ from pullback.autograd.accumulate import accumulate_array
 from pullback.compiler.branches import Missed, is_number
 from pullback.compiler.effects import Leaf, arrived_at
 from pullback.compiler.program import BRANCH, CALL, EFFECT, METHOD, OP, Program, Slot, Step, slots_in
+from pullback.compiler.texts import MOST, function_of
 from pullback.kernels.jit.small.choose import Chooser, Variants
 
 numbering = count()
+SMALL = 8
+"""Numbers that stand in the text of a program: dimensions, flags."""
 PURE = {
     "sum_to",
     "column_sums",
@@ -69,8 +73,14 @@ def source_of(program: Program, steps: list[Step], given: list[Slot], wanted: li
     names: dict[int, str] = {}
 
     def constant(value: Any) -> str:
-        if value is None or value is True or value is False or type(value) is int:
+        if value is None or value is True or value is False:
             return repr(value)
+        if type(value) is int:
+            if -SMALL < value < SMALL:
+                return repr(value)
+            known = f"n{len(space)}"  # it may be a size: programs for other ones have the same text
+            space[known] = value
+            return known
         known = names.get(id(value))
         if known is None:
             known = names[id(value)] = f"k{len(names)}"
@@ -173,7 +183,12 @@ def runner(
 ) -> tuple[Callable[..., tuple[Any, ...]], str]:
     """The compiled function of a program, and its source."""
     source, space = source_of(program, steps, given, wanted)
-    filename = f"<pullback program {next(numbering)}>"
+    filename = filename_of(source)
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-    exec(compile(source, filename, "exec"), space)
-    return space["program"], source
+    return function_of(source, space, "program", filename), source
+
+
+@lru_cache(MOST)
+def filename_of(source: str) -> str:
+    """The name under which Python knows a text."""
+    return f"<pullback program {next(numbering)}>"

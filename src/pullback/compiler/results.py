@@ -15,6 +15,7 @@ from pullback.compiler.capture import Recorder
 from pullback.compiler.guards import SCALARS
 from pullback.compiler.history import attach, slot_of
 from pullback.compiler.numbers import TracedNumber, exact
+from pullback.compiler.texts import function_of
 
 PLAIN = (Tensor, Parameter, TracedTensor, TracedParameter)
 
@@ -152,8 +153,8 @@ class Results:
             lines.append("return r0")
         else:
             lines.append(f"return unflatten([{returned}], spec)")
-        exec(compile("\n    ".join(["def results(made, args, kwargs):", *lines]), "<pullback results>", "exec"), space)
-        return space["results"]
+        source = "\n    ".join(["def results(made, args, kwargs):", *lines])
+        return function_of(source, space, "results", "<pullback results>")
 
 
 def count_writes(tensor: Any, number: int) -> None:

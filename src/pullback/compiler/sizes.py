@@ -1,7 +1,7 @@
 """Sizes that change from call to call: which they are, and which programs differ in nothing else.
 
 A program is for the sizes it was recorded with: code of the user's may have looked at them. Another size is recorded
-once more, and shares its native code with the others: loops are given their sizes (`native.loops.Open`), so nothing is
+once more, and shares its native code with the others: loops are given their sizes (`native.tables.Open`), so nothing is
 compiled. Such programs are one `Family`: they count as one program, and those that were not used for long are dropped.
 """
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback._runtime.building import loaded
+
 LIBRARY = __file__.rsplit("compiler", 1)[0]
 FOREIGN = (LIBRARY, "<pullback", "<frozen", np.__file__.rsplit("__init__", 1)[0])
 STANDARD = tuple({path for path in (sys.prefix, sys.base_prefix, sys.exec_prefix)})
@@ -26,6 +28,7 @@ UNASKING = {"math", "cmath", "_struct", "_statistics"}
 """Those of them that take the value of a float as it is."""
 
 
+HOOK, ENGINE = "pullback.compiler.native.hook", "pullback.kernels.jit.compiler.engine"
 Trail = list[tuple[Any, int]]
 """Code and line of frames, the innermost first; or a file and a line."""
 MOST_TRAILS = 64
@@ -76,13 +79,22 @@ class Watch:
         """Where it did what cannot be repeated."""
         self.iterated: list[tuple[Trail, str]] = []
         """Where it asked an iterator for what comes next."""
+        # The native hook is used where native code is loaded anyhow.
+        self.hook: Any = loaded(HOOK).hook() if ENGINE in sys.modules else None
 
     def __enter__(self) -> Watch:
         """Begin; garbage waits, for what its collector calls is no part of the function."""
         self.collects = gc.isenabled()
         gc.disable()
-        sys.setprofile(self.saw)
+        self.install()
         return self
+
+    def install(self) -> None:
+        """Hear of what this thread calls."""
+        if self.hook is None:
+            sys.setprofile(self.saw)
+        else:
+            self.hook.install(self.saw)
 
     def __exit__(self, *_: object) -> None:
         sys.setprofile(None)
@@ -95,6 +107,8 @@ class Watch:
             return
         code = frame.f_code
         if is_foreign(code.co_filename):
+            if self.hook is not None and event == "call":
+                self.hook.pass_over(code)
             if event == "c_call" and self.unasked is not None and getattr(arg, "__module__", None) in UNASKING:
                 self.unasked(f"{arg.__name__}() in {code.co_name}", frame)
             return
@@ -134,19 +148,27 @@ class Watch:
             self.why = f"{what} at {frame.f_code.co_filename}:{frame.f_lineno}"
 
 
+def suspended() -> Any:
+    """Hear of nothing that this thread calls; what hears of it again."""
+    before = sys.getprofile()
+    sys.setprofile(None)
+    watch = getattr(before, "__self__", None)
+    return watch.install if type(watch) is Watch else lambda: sys.setprofile(before)
+
+
 def unwatched(op: Any, function: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Call a function of arrays that an op of this library has, and let the hook rest meanwhile: the user's code does
     not run there, unless it is given as an argument."""
-    hook = sys.getprofile()
-    if type(getattr(hook, "__self__", None)) is not Watch or not is_library(op.module.get("__name__")):
+    watched = type(getattr(sys.getprofile(), "__self__", None)) is Watch
+    if not watched or not is_library(op.module.get("__name__")):
         return function(*args, **kwargs)
     if any([callable(value) for value in (*args, *kwargs.values())]):
         return function(*args, **kwargs)
-    sys.setprofile(None)
+    resume = suspended()
     try:
         return function(*args, **kwargs)
     finally:
-        sys.setprofile(hook)
+        resume()
 
 
 @cache

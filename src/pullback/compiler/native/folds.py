@@ -10,20 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from pullback.compiler.native.loops import (
-    STARTS,
-    Call,
-    Group,
-    Open,
-    Place,
-    call_of_reduction,
-    combined,
-    described,
-    element_of,
-    places_in,
-    shared,
-)
+from pullback.compiler.native.loops import STARTS, Group, call_of_reduction, combined, described, element_of, places_in
 from pullback.compiler.native.pieces import Point, Reduce, Window, fresh
+from pullback.compiler.native.tables import Call, Open, Place, shared
 from pullback.kernels.jit.language.code import Code, Value
 from pullback.kernels.jit.language.expression import Node, order_of
 

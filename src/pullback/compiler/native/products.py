@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from pullback._thresholds import DEEPEST_SMALL_PRODUCT, MOST_IN_SMALL_PRODUCT, NARROW_PRODUCT
-from pullback.compiler.native.loops import Call, Open, Place, address_of, constant_table, element_of, loop
+from pullback.compiler.native.loops import element_of
 from pullback.compiler.native.pieces import Dot, Point, Window, fresh, row_major
+from pullback.compiler.native.tables import Call, Open, Place, address_of, constant_table, loop
 from pullback.kernels import workers
 from pullback.kernels.jit.compiler.target import ELEMENTS
 from pullback.kernels.jit.gemm import product as gemm

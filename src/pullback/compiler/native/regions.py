@@ -7,7 +7,6 @@ at leaves in between wait until the region has been left, if nobody can tell.
 from __future__ import annotations
 
 import hashlib
-from bisect import bisect
 from collections.abc import Iterable
 from math import prod
 from threading import get_ident
@@ -19,29 +18,19 @@ from pullback._modes import modes
 from pullback.compiler import effects
 from pullback.compiler.arrays import window as numpy_window
 from pullback.compiler.native.folds import Fold, fold_of
-from pullback.compiler.native.loops import (
-    Call,
-    Group,
-    Open,
-    Sketch,
-    call_of_reduction,
-    emit_calls,
-    emit_rows,
-    loaded,
-    placed,
-    rows_of,
-)
+from pullback.compiler.native.loops import Group, call_of_reduction
 from pullback.compiler.native.lowering import Lowering, given
 from pullback.compiler.native.parts import LONGEST, Unlowered
 from pullback.compiler.native.pieces import Base, Dot, Piece, Point, Reduce, Window
+from pullback.compiler.native.places import Places
 from pullback.compiler.native.products import calls_of_product, most_threads, panels_for
 from pullback.compiler.native.rows import Rows, in_rows
+from pullback.compiler.native.tables import Call, Open, Sketch, emit_calls, emit_rows, loaded, placed, rows_of
 from pullback.compiler.program import CALL, EFFECT, Program, Slot, Step
 from pullback.kernels import workers
 from pullback.kernels.jit.language.code import Code, Value
 from pullback.kernels.jit.runtime import calls
 
-ALIGNED = 64
 LONG = 1 << 15
 """Vectors from which on a region lets go of the interpreter: other threads of Python run meanwhile."""
 
@@ -406,41 +395,6 @@ class Function:
         step.outs, step.several = list(outs), True
         step.native = "\n".join([*[described(item) for item in self.items], f"{self.bytes} bytes in between"])
         return step
-
-
-class Places:
-    """One piece of memory, of which parts are taken and given back."""
-
-    def __init__(self) -> None:
-        self.end = 0
-        self.free: list[tuple[int, int]] = []
-        """Where parts are free and how many bytes, in order; no two touch."""
-
-    def take(self, size: int) -> int:
-        """Where so many bytes are free: in the smallest part that has them, else at the end."""
-        size = -(-size // ALIGNED) * ALIGNED
-        fitting = [part for part in self.free if part[1] >= size]
-        if fitting:
-            at, room = min(fitting, key=lambda part: part[1])
-            nr = self.free.index((at, room))
-            self.free[nr : nr + 1] = [(at + size, room - size)] if room > size else []
-            return at
-        at = self.end
-        if self.free and sum(self.free[-1]) == at:
-            at, _ = self.free.pop()
-        self.end = at + size
-        return at
-
-    def give_back(self, at: int, size: int) -> None:
-        """They are free again."""
-        size = -(-size // ALIGNED) * ALIGNED
-        nr = bisect(self.free, (at, 0))
-        if nr < len(self.free) and self.free[nr][0] == at + size:
-            size += self.free.pop(nr)[1]
-        if nr and sum(self.free[nr - 1]) == at:
-            before, more = self.free.pop(nr - 1)
-            nr, at, size = nr - 1, before, size + more
-        self.free.insert(nr, (at, size))
 
 
 known: dict[str, Any] = {}
