@@ -89,14 +89,15 @@ def compare(seed, theme):
     if not program.leaves or any([leaf.dtype not in TAKEN for _, leaf in program.leaves]):
         return None
     plain, source = function_of(program)
-    compiled, native = pullback.compile(plain, options={"exact": True}), pullback.compile(plain)
-    for noise, size in enumerate([None] * 4 + [1] * 3 + [0] * 3 + [None, 1, 0]):
+    compiled = pullback.compile(plain, options={"exact": True})
+    alone, sized = (pullback.compile(plain, dynamic=dynamic) for dynamic in (False, True))
+    for noise, size in enumerate([None] * 4 + [1] * 3 + [0] * 3 + [2] * 3 + [None, 1, 0]):
         found = []
-        for function in (plain, compiled, native):
+        for function in (plain, compiled, alone, sized):
             pullback.manual_seed(noise)
             found.append(observed(function, program, noise, size))
-        expected, exact, rounded = found
-        if not same(expected, exact) or not same(expected, rounded, rounding=True):
+        expected, exact, rounded, given = found
+        if not same(expected, exact) or not same(expected, rounded, rounding=True) or not same(rounded, given):
             shown = ["\n".join([str(x)[:200] for x in one]) for one in found]
             return compiled, "\n".join([f"DIFFERENT {seed} {noise} {size}", source, str(program), *shown])
     return compiled, ""
