@@ -7,14 +7,16 @@ only these loops see has no other place than that: each thread has memory for on
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pullback._thresholds import REGION_SHARE
-from pullback.compiler.native.loops import Call, Group, Place, address_of, call_of_reduction, loop
+from pullback.compiler.native.loops import Group, call_of_reduction
 from pullback.compiler.native.pieces import Base, Reduce, Window, fresh
 from pullback.compiler.native.products import most_threads
+from pullback.compiler.native.tables import Call, Place, address_of, loop
 from pullback.kernels.jit.gemm.pack import smaller
 from pullback.kernels.jit.language.code import Code, Value
 
@@ -27,7 +29,7 @@ NEAR = 1 << 15
 BACK = 4
 """How many items back a row of loops may be that takes in another one."""
 MOST = 32
-"""Arguments of a loop."""
+"""Arrays of a loop."""
 ALIGNED = 128
 """Bytes between what two threads write to."""
 
@@ -166,6 +168,7 @@ class Rows:
             (argument, start), (at, step) = place(self.local), self.inside[window.base]
             return argument, start + at + window.offset * window.dtype.itemsize, step
 
+        room = MOST
         arguments: list[Any] = [self.block(), self.each, most_threads(), len(self.items)]
         for item in self.items:
             if type(item) is Group:
@@ -173,19 +176,22 @@ class Rows:
             else:
                 made = call_of_reduction(code, item, inner, ranged=True)
             arguments += [address_of(made.function), made.count // self.count, len(made.arguments)]
-            for base, start, step in made.arguments:
-                arguments += [(base, start), step]
-        return Call(loop(code, "rows", walk), arguments, self.count, max(REGION_SHARE * self.count // work, 1))
+            for argument in made.arguments:  # a place, or a number
+                arguments += [argument[:2], argument[2]] if type(argument) is tuple else [argument, 0]
+            while room < len(made.arguments):
+                room *= 2
+        name = loop(code, f"rows_{room}", partial(walk, room=room))
+        return Call(name, arguments, self.count, max(REGION_SHARE * self.count // work, 1))
 
 
-def walk(code: Code) -> None:
+def walk(code: Code, room: int) -> None:
     """Arguments: the rows of a block, the memory of a thread and for how many there is some, how many loops, and for
-    each its function, its indices for each row, how many arguments it has, and these: an address, and the bytes of a
-    row if it is in the memory of a thread, where the first row of a block is the first one."""
+    each its function, its indices for each row, how many arguments it has, at most `room`, and these: an address or a
+    number, and the bytes of a row if it is in the memory of a thread, where the first row of a block is the first."""
     given = Value(code, "%args", "ptr")
     rows, each, threads, loops = (code.load(given, i, "i64") for i in range(4))
     mine = smaller(code, code.worker, threads - 1) * each
-    slots = code.stack(MOST, "i64")
+    slots = code.stack(room, "i64")
     with code.loop(code.begin, code.end, rows) as first:
         last = smaller(code, first + rows, code.end)
         at = code.variable(code.const(4, "i64"))
