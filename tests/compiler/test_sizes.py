@@ -335,6 +335,17 @@ def test_the_tensors_of_a_recorded_call_are_let_go():
     assert torch.explain(function).json()["programs"][0]["arguments"] == ["args[0] [5, 6]", "args[1] [6, 5]"]
 
 
+@pytest.mark.skipif(not NATIVE, reason="kernels are not compiled here")
+def test_what_native_code_cannot_do_is_remembered_without_its_arrays():
+    function = torch.compile(lambda x: (x.sort().values * 2).cumsum(0).logcumsumexp(0), dynamic=True)
+    for n in (701, 702):
+        for _ in range(4):
+            function(torch.randn(n))
+    gc.collect()
+    assert entries(function)[0].run_by_python()
+    assert not [a for a in gc.get_objects() if isinstance(a, np.ndarray) and a.shape in ((701,), (702,))]
+
+
 def test_explain_says_which_sizes_change():
     function = torch.compile(lambda x: (x * 2).sum(), dynamic=True)
     for n in (3, 4, 5):

@@ -93,6 +93,8 @@ class Sizes:
         """A program that differs from what a call wants in such sizes alone; None if there is none."""
         for entry in entries:
             if entry.why is None and entry.modes == modes and entry.path[: len(path)] == path:
+                if entry.arguments.shapes == arguments.shapes:  # it is something else that differs
+                    continue
                 if self.alike(entry.arguments, arguments) and entry.guard():
                     return entry
         return None

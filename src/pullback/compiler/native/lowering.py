@@ -60,11 +60,13 @@ class Lowering:
             try:
                 template = template_of(step, inputs, wanted)
             except Unlowered as error:
-                template = error
-            if key is not None and len(templates) < MOST:
+                template = str(error)  # the error itself holds the arrays of all that led there
+            if key is not None:
+                if len(templates) >= MOST:  # sizes of long ago
+                    templates.clear()
                 templates[key] = template
-        if isinstance(template, Unlowered):
-            raise template
+        if isinstance(template, str):
+            raise Unlowered(template)
         pieces, outs = template.on(inputs)
         self.windows |= {slot.index: out for slot, out in zip(step.outs, outs, strict=True) if out is not None}
         return pieces
