@@ -133,7 +133,8 @@ def transposed_matrix(call: Call) -> Results:
 def joined(call: Call) -> Results:
     """Of tensors of one shape but for one dimension, and of vectors without elements, which torch overlooks."""
     kept = [j for _, j in call.tensors() if call.at(0, j)[0]._array.size or call.ndim_of(0, j) != 1]
-    kept = kept or [j for _, j in call.tensors()]
+    if not kept:
+        return one_by_one(call)
     tensors, places = ([given[0][j] for j in kept] for given in (call.args, call.dims))
     if len(kept) < len(call.args[0]):  # those overlooked have a say in the dtype
         common = reduce(promote_types, [tensor.dtype for tensor in call.args[0]])

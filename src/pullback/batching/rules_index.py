@@ -164,6 +164,8 @@ def picked_ndim(ndim: int, indices: list[Any]) -> int:
 def of_unknown_size(call: Call) -> Results:
     """Each entry would have a shape of its own."""
     if call.op.key == "masked_select":
+        if call.dims[1] is None and not is_mask(call.args[1]):
+            return one_by_one(call)  # which says what is wrong
         if call.dims[1] is None:
             value, _ = fronted(call, 0)
             shape = common_shape(value._array.shape[1:], call.args[1]._array.shape)

@@ -58,7 +58,7 @@ def convolved(call: Call) -> Results:
     if not weight_batched and not bias_batched:
         out = invoke(call.op, [merged(input), weight, *call.args[2:]])[0]
         return [(unmerged(out, call.size), 0)]
-    if bias is not None and bias.dtype != input.dtype:
+    if bias is not None and (bias.dtype != input.dtype or call.ndim_of(2, None) != 1):
         return one_by_one(call)  # which says what is wrong
     weight = call.whole(call.args[1], call.dims[1])
     grouped = as_groups(call.whole(call.args[0], call.dims[0]))

@@ -16,6 +16,7 @@ from pullback._op.forward_mode import tangent_of
 from pullback._op.out import each, exact, no_overlap
 from pullback._op.parser import refusal
 from pullback._runtime import messages
+from pullback._runtime.messages import dim_out_of_range, no_dimensions
 from pullback._runtime.warnings import warn_once
 from pullback._tensor import Tensor
 from pullback.autograd.view import wants_grad
@@ -30,6 +31,20 @@ def refuse(kernel: str, array: Any, kinds: str, idle: bool = False) -> None:
     """
     if array.dtype.kind in kinds and not (idle and not array.size):
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{FROM_NUMPY[array.dtype].scalar_type}'")
+
+
+def need_dims(*asked: tuple[Any, int]) -> None:
+    """Raise torch's error if a dimension whose size is asked for is not there."""
+    for array, dim in asked:
+        if array.ndim <= dim:
+            raise IndexError(dim_out_of_range(dim, array.ndim) if array.ndim else no_dimensions(dim))
+
+
+def check_ranks(*batches: Any) -> None:
+    """Batches of matrices have three dimensions."""
+    for nr, batch in enumerate(batches, 1):
+        if batch.ndim != 3:
+            raise RuntimeError(f"batch{nr} must be a 3D tensor")
 
 
 def warn_if_expanded(name: str, self: Any, example: str = "mask] = scalar") -> None:

@@ -34,7 +34,8 @@ NO_TRANSFORM = (
     "|functions with out=... arguments don't support automatic|0 elements into shape|has non-empty output"
     "|is a view and its base or another view of its base has been modified"
     "|a (view of a )?leaf Variable that requires grad is being used|Can't detach views in-place"
-    "|data pointer of Tensor that doesn't have storage"
+    "|data pointer of Tensor that doesn't have storage|SmallVector unable to grow"
+    r"|expected ValueError: torch.cat\(\): expected a non-empty list"
     r"|result type B?Float(16)? can't be cast to .* (Long|Int|Short|Char|Bool|Byte)"
 )
 """Torch's errors for calls inside of transforms it has no rule for, and of Jacobians by tensors without elements."""

@@ -127,6 +127,12 @@ def index_put_impl(self: Array, indices: list[Array | None], values: Array, accu
     return put(self, indices, values, accumulate)
 
 
+def check_count(self: Any, indices: Any) -> None:
+    """There are no more indices than dimensions: a mask without dimensions counts as well."""
+    if len(indices) > self.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {self.ndim} (got {len(indices)})")
+
+
 def check_indices(name: str, indices: Any) -> None:
     """Raise torch's errors for indices that are no sequence of tensors."""
     if not isinstance(indices, (tuple, list)):
@@ -148,6 +154,7 @@ def index_put(self: Array, indices: Any, values: Array, accumulate: bool = False
     With `accumulate` the values are added, and all of them count where places repeat; otherwise one is kept.
     """
     check_indices("index_put", indices)
+    check_count(self, indices)
     return index_put_values(self, indices, values, accumulate)
 
 
@@ -155,6 +162,7 @@ def index_put(self: Array, indices: Any, values: Array, accumulate: bool = False
 def index_put_(self: Array, indices: Any, values: Array, accumulate: bool = False) -> Array:
     """In-place version of :func:`index_put`: `self[indices] = values`, or with `accumulate` an addition."""
     check_indices("index_put_", indices)
+    check_count(self, indices)
     warn_if_expanded("index_put_", self, "indices] = tensor")
     return inplace(index_put_values.op, self, (indices, values, accumulate))
 

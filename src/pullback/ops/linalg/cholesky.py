@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from pullback._op.define import Array, function, op
 from pullback._runtime.warnings import warn_once
 from pullback.kernels.numpy.linalg import triangular as kernels
@@ -96,6 +94,9 @@ def cholesky(self: Array, upper: bool = False) -> Array:
     The lower triangle `L` with `A = L @ L.mH`, or with `upper` its conjugate transpose.
     Deprecated in favour of `linalg.cholesky`.
     """
+    if self.size:
+        check_square(self, "cholesky")
+        check_kernel(self, "cholesky_cpu")
     warn_once(
         "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch "
         "release.\nL = torch.cholesky(A)\nshould be replaced with\nL = torch.linalg.cholesky(A)\nand\nU = "
@@ -103,9 +104,7 @@ def cholesky(self: Array, upper: bool = False) -> Array:
         "produce equivalent results for all valid (symmetric positive definite) inputs."
     )
     if not self.size:
-        return np.empty(self.shape, self.dtype)  # of whatever shape
-    check_square(self, "cholesky")
-    check_kernel(self, "cholesky_cpu")
+        return self.copy()  # of whatever shape
     factor, info = kernels.cholesky(self, upper)
     check_info(info, "cholesky")
     return factor

@@ -256,7 +256,9 @@ def lu_unpack(
                 "function is intended to be used with the output produced by torch.linalg.lu_factor"
             )
         batch, count = LU_data.shape[:-2], min(LU_data.shape[-2:])
-        in_range = LU_pivots.size == 0 or is_inside(LU_pivots - 1, LU_data.shape[-2])
+        if not LU_pivots.size:  # nothing is exchanged
+            LU_pivots = np.broadcast_to(np.arange(1, count + 1, dtype=np.int32), (*batch, count))
+        in_range = is_inside(LU_pivots - 1, LU_data.shape[-2])
         if not in_range or LU_pivots.shape != (*batch, count):
             raise RuntimeError(
                 "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the "

@@ -12,7 +12,6 @@ from pullback._dtype import FROM_NUMPY
 from pullback._op.define import Array, Number, function, op
 from pullback._op.inplace import bind, make_inplace
 from pullback._op.out import as_input, exact, exactly, of_transform
-from pullback._runtime.messages import dim_out_of_range, no_dimensions
 from pullback._tensor import bump_version
 from pullback._thresholds import LEAST_WORK
 from pullback.autograd.view import check_inplace, rebase_history
@@ -20,7 +19,7 @@ from pullback.kernels.numpy.linalg.products import batch_product, product, produ
 from pullback.ops.pointwise.arithmetic import conj, scaled
 from pullback.ops.shape.dims import t, transpose
 from pullback.ops.shape.reshape import check_expand, expand, unsqueeze
-from pullback.ops.supported import refuse
+from pullback.ops.supported import check_ranks, need_dims, refuse
 
 # ------------------------------------------------------------------ what the checks of several products say
 
@@ -349,9 +348,7 @@ def check_bmm(self: Array, mat2: Array) -> None:
 
 def check_batches(kernel: str, self: Array, mat2: Array) -> None:
     """Torch's demands on two batches of matrices."""
-    for name, batch in (("batch1", self), ("batch2", mat2)):
-        if batch.ndim != 3:
-            raise RuntimeError(f"{name} must be a 3D tensor")
+    check_ranks(self, mat2)
     wanted = [self.shape[0], self.shape[2]]
     if list(mat2.shape[:2]) != wanted:
         got = list(mat2.shape[:2])
@@ -385,19 +382,12 @@ def bmm(self: Array, mat2: Array) -> Array:
     return out if out.dtype is self.dtype else out.astype(self.dtype)
 
 
-def check_dim(batch: Array, dim: int) -> None:
-    """There is a dimension whose size is asked for."""
-    if batch.ndim <= dim:
-        raise IndexError(dim_out_of_range(dim, batch.ndim) if batch.ndim else no_dimensions(dim))
-
-
 def check_baddbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number, alpha: Number) -> None:
     """Torch's demands on the operands of baddbmm."""
     if self.dtype is not batch1.dtype:
         own, one, two = [FROM_NUMPY[given.dtype].cpp_name for given in (self, batch1, batch2)]
         raise RuntimeError(f"Input dtypes must be the same, got: input {own}, batch1: {one}, batch2: {two}")
-    for batch, dim in ((batch1, 0), (batch1, 1), (batch2, 2)):
-        check_dim(batch, dim)
+    need_dims((batch1, 0), (batch1, 1), (batch2, 2))
     check_batches("baddbmm", batch1, batch2)
     check_expand(self, (*batch1.shape[:2], batch2.shape[2]))
 
@@ -438,11 +428,8 @@ def baddbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alph
 
 def check_addbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number, alpha: Number) -> None:
     """Torch's demands on the operands of addbmm."""
-    for batch, dim in ((batch1, 1), (batch2, 2)):
-        check_dim(batch, dim)
-    for name, batch in (("batch1", batch1), ("batch2", batch2)):
-        if batch.ndim != 3:
-            raise RuntimeError(f"{name} must be a 3D tensor")
+    need_dims((batch1, 1), (batch2, 2))
+    check_ranks(batch1, batch2)
     if batch1.shape[0] != batch2.shape[0]:
         counts = f"{batch1.shape[0]} and {batch2.shape[0]}"
         raise RuntimeError(f"batch1 and batch2 must have same number of batches, got {counts}")

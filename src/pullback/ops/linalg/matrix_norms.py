@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import inf
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -76,7 +77,7 @@ def two_dims(self: Tensor, dim: Any, dtype: Any, half: bool) -> tuple[int, int]:
     dim = (dim,) if isinstance(dim, int) else tuple(dim)
     if len(dim) != 2:
         raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, dim))}")
-    first, second = (normal_dim(d, array.ndim) for d in dim)
+    first, second = (normal_dim(index(d), array.ndim) for d in dim)
     if first == second:
         raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({first}, {second})")
     check_dtype(self, dtype)

@@ -139,6 +139,11 @@ def functional_embedding(
     larger are first shortened to it, in place. With `scale_grad_by_freq` the gradient of a row is divided by how often
     it was looked up; with `sparse` the gradient of `weight` is a sparse tensor.
     """
+    if isinstance(padding_idx, float) and isinstance(weight, Tensor):
+        rows = weight.shape[0]
+        if not -rows <= padding_idx <= max(rows - 1, 0):
+            raise AssertionError("Padding_idx must be within num_embeddings")
+        raise TypeError("embedding(): argument 'padding_idx' (position 3) must be int, not float")
     try:
         kept = -1
         if padding_idx is not None:
@@ -190,4 +195,7 @@ def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type
 
     `input` is `(V, D)`; `norm_type` is the order of the norm. Rows that are too long are scaled down to `max_norm`.
     """
+    for position, (name, given) in enumerate((("max_norm", max_norm), ("norm_type", norm_type)), 3):
+        if isinstance(given, complex):
+            raise TypeError(f"embedding_renorm_(): argument '{name}' (position {position}) must be float, not complex")
     return inplace(renorm_rows.op, input, (indices, max_norm, norm_type))

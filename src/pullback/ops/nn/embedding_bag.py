@@ -256,6 +256,8 @@ def embedding_bag(
     if padding_idx is None:
         padding_idx = -1
     else:
+        if isinstance(padding_idx, float):
+            raise TypeError("embedding_bag(): argument 'padding_idx' (position 9) must be int, not float")
         rows = weight.shape[0]
         if not -rows <= padding_idx < rows:
             raise RuntimeError(

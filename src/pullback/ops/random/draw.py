@@ -27,7 +27,7 @@ from pullback.ops.create.filled import check_given, given, is_int, sizes_of
 from pullback.ops.create.like import array_like, pattern
 from pullback.ops.random.generator import Generator, default_generator, engine_of
 from pullback.ops.shape.reshape import zeros_of
-from pullback.ops.supported import no_derivative
+from pullback.ops.supported import invalid_combination, no_derivative
 
 # ------------------------------------------------------------------ from a shape
 
@@ -279,6 +279,8 @@ def randint_like(
         low, high = args
     elif args:
         high = args[0]
+    if isinstance(low, float):
+        raise invalid_combination("randint_like", (input, low, high))
     engine, bounds = engine_of("randint_like", generator), (int(low or 0), int(high))
     draw = kernels.random_from_to
     return drawn_like("randint_like", input, draw, dtype, device, requires_grad, memory_format, engine, *bounds)

@@ -32,7 +32,7 @@ def dims_of(dim: Any) -> tuple[int, ...] | None:
     """Torch's `dim` as reductions save it: None, or a tuple."""
     if type(dim) is int:
         return (dim,)
-    if dim is None or type(dim) is tuple:
+    if dim is None or (type(dim) is tuple and not (len(dim) == 1 and type(dim[0]) is float)):
         return dim
     return tuple([as_index(d) for d in dim]) if isinstance(dim, (list, tuple)) else (as_index(dim),)
 

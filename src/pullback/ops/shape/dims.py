@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index as as_index
 from typing import Any
 
 from pullback._op.define import Array, function, linear, op
@@ -90,8 +91,8 @@ def transpose(self: Array, dim0: int, dim1: int) -> Array:
     For a matrix `transpose(0, 1)` is the usual transpose. Returns a view that shares its memory with the input.
     """
     if self.ndim == 0:
-        normal_dim(dim0, 0)
-        normal_dim(dim1, 0)
+        normal_dim(as_index(dim0), 0)
+        normal_dim(as_index(dim1), 0)
         return self[...]
     return self.swapaxes(dim0, dim1)
 

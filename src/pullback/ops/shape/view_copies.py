@@ -8,7 +8,7 @@ from typing import Any
 from pullback._op.define import Array, function, linear, op
 from pullback._op.out import exact
 from pullback.ops.shape.complex_views import view_as_complex, view_as_real
-from pullback.ops.shape.dims import check_permute, inverse, permute_dims, t, transpose
+from pullback.ops.shape.dims import check_permute, check_transpose, inverse, permute_dims, t, transpose
 from pullback.ops.shape.join import (
     check_split,
     check_split_with_sizes,
@@ -195,6 +195,7 @@ def permute_copy(self: Array, dims: Any) -> Array:
     node="TransposeBackward0_copy",
     method=False,
     out_overlap="unchecked",
+    check=check_transpose,
     self=lambda grad, dim0, dim1: transpose(grad, dim0, dim1),
     result=linear,
     out_dtype=exact,
@@ -331,6 +332,7 @@ def split_copy(self: Array, split_size: int, dim: int = 0) -> list[Array]:
     check=check_split_with_sizes,
     self=lambda grads, self_sym_sizes, split_sizes, dim: joined(grads, split_sizes, self_sym_sizes, dim),
     result=linear,
+    out_dtype=exact,
 )
 def split_with_sizes_copy(self: Array, split_sizes: Any, dim: int = 0) -> list[Array]:
     """Split a tensor into pieces of the given sizes along `dim`, like `split_with_sizes`, but return copies."""

@@ -99,17 +99,17 @@ def check_index_add(name: str, array: Array, dim: int, index: Array, source: Arr
         if index.size == source.size and (dim == 0 or dim == -1):
             return 0
     dim = normal_dim(dim, array.ndim)
-    if index.dtype is not INT64 and index.dtype is not INT32:
-        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index but got: {scalar_type(index)}")
-    if source.dtype is not array.dtype:
-        raise RuntimeError(
-            f"{name}(): self ({scalar_type(array)}) and source ({scalar_type(source)}) must have the same scalar type"
-        )
     if index.ndim > 1:
         raise IndexError(
             f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim} with type: {scalar_type(index)} "
             "and "
             f"size: {messages.shape_text(index.shape)}"
+        )
+    if index.dtype is not INT64 and index.dtype is not INT32:
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index but got: {scalar_type(index)}")
+    if source.dtype is not array.dtype:
+        raise RuntimeError(
+            f"{name}(): self ({scalar_type(array)}) and source ({scalar_type(source)}) must have the same scalar type"
         )
     length = source.shape[dim] if dim < source.ndim else 1
     if index.size != length:

@@ -213,6 +213,8 @@ def softplus(self: Array, beta: Number = 1, threshold: Number = 20) -> Array:
     Where `beta * x` is above `threshold`, it is `x` itself.
     """
     x = needs_floats(self)
+    if isinstance(threshold, complex):
+        threshold = exact_number(threshold, FROM_NUMPY[self.dtype])
     scaled = x * float(beta)
     return narrowed(np.where(scaled > threshold, x, np.log1p(np.exp(scaled)) / float(beta)), self)
 

@@ -88,7 +88,10 @@ def check_edge_sizes(name: str, shape: tuple[int, ...], padding: tuple[int, ...]
         given = " ".join(f"{c}: {n}" for c, n in zip(letters, shape[-ndim:], strict=True))
         found = " ".join(f"{c}: {n}" for c, n in zip(letters, sizes, strict=True))
         raise RuntimeError(f"input ({given}) is too small. Calculated output {found}")
-    check_storage((*shape[: len(shape) - ndim], *[max(n, 0) for n in sizes]), 1)
+    made = (*shape[: len(shape) - ndim], *sizes)
+    if min(sizes) < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(sizes)}: {shape_text(made)}")
+    check_storage(made, 1)
 
 
 def check_edges(name: str, self: Any, padding: Any) -> None:

@@ -11,7 +11,7 @@ from pullback._arrays.half import is_half, rounded
 from pullback._dtype import FROM_NUMPY
 from pullback._modes import in_transform
 from pullback._op.define import Array, function, op
-from pullback._runtime.messages import cannot_cast
+from pullback._runtime.messages import cannot_cast, shape_text
 from pullback._tensor import Tensor
 from pullback.kernels.numpy.math.numbers import ONE, ZERO, Constant
 from pullback.ops.nn.activation.smooth import log_sigmoid
@@ -158,7 +158,16 @@ def binary_cross_entropy(
                 "Setting a forward grad that itself has a forward gradient at the same level0 is not supported."
             )
         weight = expand(weight, common_shape(target.shape, weight.shape))
+        check_weight(self, weight)
     return binary_loss(self, target, weight, code)
+
+
+def check_weight(loss: Any, weight: Any) -> None:
+    """Weights are multiplied into the losses, which keep their shape."""
+    shape = common_shape(loss.shape, weight.shape)
+    if tuple(shape) != tuple(loss.shape):
+        made, wanted = shape_text(loss.shape), shape_text(shape)
+        raise RuntimeError(f"output with shape {made} doesn't match the broadcast shape {wanted}")
 
 
 # ------------------------------------------------------------------ of logits
@@ -268,4 +277,7 @@ def coded_logit_loss(
         return apply_reduction(composed_logit_loss(input, target, weight, pos_weight), reduction)
     if weight is not None or pos_weight is not None:
         refuse_gradient("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
+        for given in (pos_weight, weight):
+            if given is not None:
+                check_weight(expand(input, common_shape(input.shape, target.shape)), given)
     return logit_loss(input, target, weight, pos_weight, reduction)

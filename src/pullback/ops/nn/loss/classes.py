@@ -172,6 +172,9 @@ def loss_of(grad: Any, target: Any, weight: Any, reduction: int, ignore_index: i
 
 def nll_loss_nd(input: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int) -> Tensor:
     """nll_loss for any number of dimensions: the classes are dimension 1 (0 for a single row)."""
+    if type(ignore_index) in (float, complex):
+        kind = type(ignore_index).__name__
+        raise TypeError(f"nll_loss_nd(): argument 'ignore_index' (position 5) must be int, not {kind}")
     shape = input._array.shape
     ndim = len(shape)
     if ndim == 2 and weight is None and target._array.shape == shape[:1]:  # what most calls bring

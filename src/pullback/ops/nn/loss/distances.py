@@ -240,7 +240,7 @@ def smooth_l1_loss(
     """
     code = reduction_code(reduction, size_average, reduce)
     self, target = same_sizes(self, target)
-    if beta < 0:
+    if not beta >= 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     return apply_reduction(abs(sub(self, target)), code) if beta == 0.0 else smooth_l1(self, target, code, beta)
 

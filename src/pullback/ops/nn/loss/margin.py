@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.element import exact_number
 from pullback._dtype import FROM_NUMPY
 from pullback._op.define import Array, function, not_implemented, op
 from pullback._runtime.messages import cannot_cast, shape_text, size_mismatch
@@ -121,6 +122,8 @@ def multi_margin_loss(
         raise ValueError("only p == 1 and p == 2 supported")
     if weight is not None and weight.ndim != 1:
         raise ValueError("weight must be one-dimensional")
+    if isinstance(margin, complex):
+        margin = exact_number(margin, input.dtype)
     refuse_gradient("multi_margin_loss", weight=weight)
     return multi_margin(input, target, p, margin, weight, code)
 

@@ -105,8 +105,10 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06
     `x1` and `x2` are `(..., D)` and broadcast against each other; `eps` keeps gradients finite where they are equal.
     The last dimension is missing in the result, or has size 1 with `keepdim`.
     """
+    if isinstance(eps, complex):
+        raise TypeError("pairwise_distance(): argument 'eps' must be float, not complex")
     last = max(x1.ndim, x2.ndim) - 1
-    difference = sub(x1, x2)
+    difference, eps = sub(x1, x2), float(eps)
     moved = plus(difference, eps) if difference.dtype.category > 1 else add(difference, eps)
     return norm_of_rows(moved, p, (last,), keepdim)
 
@@ -122,7 +124,7 @@ def check_pdist(self: Array, p: float) -> None:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {self.ndim}D")
     if FROM_NUMPY[self.dtype].category != 2:
         raise RuntimeError("pdist only supports floating-point dtypes")
-    if p < 0:
+    if not p >= 0:
         raise RuntimeError("pdist only supports non-negative p values")
     if len(self) > 1 and self.shape[1]:
         refuse_narrow("pdist", self)

@@ -11,7 +11,7 @@ from pullback._arrays.half import widened
 from pullback._op.define import Array, function, op
 from pullback._op.out import write_result
 from pullback._op.still import Still
-from pullback._runtime.messages import type_name
+from pullback._runtime.messages import shape_text, type_name
 from pullback._tensor import Tensor, contiguous_format
 from pullback.kernels.numpy.conv.images import laid_out_as
 from pullback.kernels.numpy.norm import normalize as kernels
@@ -346,6 +346,10 @@ def native_batch_norm(
     and empty otherwise.
     """
     check_channels(input, weight, bias, running_mean, running_var, training)
+    if training and not input.numel():
+        raise RuntimeError(
+            f"input tensor must have at least one element, but got input_sizes = {shape_text(input.shape)}"
+        )
     result, mean, rstd = batch_norm_op(input, weight, bias, running_mean, running_var, training, momentum, eps)
     found = result, without_history(mean), without_history(rstd)
     return found if out is None else write_result("native_batch_norm", found, out)

@@ -24,6 +24,9 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
         )
     if not input._array.size:
         return input
+    if size == 0:
+        rest = "kH: 0 kW: 1" if input.ndim == 3 else "kT: 0 kH: 1 kW: 1"
+        raise RuntimeError(f"kernel size should be greater than zero, but got {rest}")
     square = mul(input, input)
     around = (0, 0, size // 2, (size - 1) // 2)
     if input.ndim == 3:

@@ -40,12 +40,12 @@ def check_adaptive(name: str, self: Array, ndim: int, colon: str) -> None:
         raise RuntimeError(
             f"{name}(): Expected {ndim + 1}D or {ndim + 2}D tensor, but got{colon} {shape_text(self.shape)}"
         )
-    check_filled(name, self)
+    check_filled(name, self, self.ndim - 2 if name == "adaptive_avg_pool2d" else 1)
 
 
-def check_filled(name: str, self: Any) -> None:
-    """Only the batch may be empty."""
-    for dim in range(1, self.ndim):
+def check_filled(name: str, self: Any, first: int = 1) -> None:
+    """Only the batch may be empty, and of averaged images the channels."""
+    for dim in range(first, self.ndim):
         if not self.shape[dim]:
             raise RuntimeError(
                 f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
