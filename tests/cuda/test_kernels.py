@@ -122,7 +122,7 @@ def test_kernels_walk_arrays_of_any_strides(shape: tuple[int, ...], strides: tup
         steps = [[s for s, n in zip(t.stride(), t.shape, strict=True) if n > 1] for t in (one, other)]
         assert steps[0] == steps[1] and one.shape == other.shape and one.dtype is other.dtype
         np.testing.assert_allclose(other.cpu().numpy(), one.numpy(), 1e-5, 1e-6)
-    assert torch.cuda.fallbacks() == ({} if host.numel() else {"mean": 1})
+    assert torch.cuda.fallbacks() == {}
 
 
 @pytest.mark.parametrize("sizes", [(1, 1, 1), (3, 5, 7), (64, 64, 64), (65, 17, 130), (128, 1, 3)])

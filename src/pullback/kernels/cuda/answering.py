@@ -11,6 +11,7 @@ from pullback._arrays.memory import is_non_overlapping_and_dense
 from pullback.kernels.cuda import array as arrays
 from pullback.kernels.cuda.array import DeviceArray, reach
 from pullback.kernels.cuda.carry import by_host, download, download_into, numbers_too, place_among, store, upload
+from pullback.kernels.cuda.composed import keys, words
 from pullback.kernels.cuda.device import required, stream_on
 from pullback.kernels.cuda.pointwise import copy_into, pointwise
 
@@ -35,8 +36,20 @@ def ufunc(function: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str,
             raise TypeError(
                 f"np.{function.__name__}: arrays of a CUDA device cannot be written into an array of the host"
             )
-    if method == "__call__" and not kwargs and len(outs) < 2 and not any([o is None for o in outs]):
-        made = pointwise(function, inputs, {}, outs[0] if outs else None)
+    if method == "__call__" and any([type(a) is np.ndarray and a.ndim for a in inputs]):
+        place = place_among(inputs)
+        inputs = tuple([keys.numbers_there(a, place) if type(a) is np.ndarray and a.ndim else a for a in inputs])
+    plain = not kwargs.keys() - {"dtype"} and len(outs) < 2 and not any([o is None for o in outs])
+    if method == "__call__" and plain:
+        made = pointwise(function, inputs, kwargs, outs[0] if outs else None)
+        if made is not None:
+            return made
+    if method == "at" and len(inputs) == 3 and keys.join_at(function.__name__, *inputs):
+        return None
+    if not outs:
+        plain_call = method == "__call__" and not kwargs  # matmul, vecdot: ufuncs of more than elements
+        made = words.answer(function.__name__, inputs, {}) if plain_call and function.signature else None
+        made = words.of_ufunc(function.__name__, method, inputs, kwargs) if made is None else made
         if made is not None:
             return made
     call = getattr(function, method)
@@ -77,7 +90,12 @@ def function(called: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         return args[0] if args[0].flags.c_contiguous and args[0].ndim else args[0].copy("C")
     if name == "copy":
         return args[0].copy(*args[1:], **kwargs) if len(args) > 1 or kwargs else args[0].copy("K")
+    made = words.answer(name, args, kwargs)
+    if made is not None:
+        return made
     writes = [args[0]] if name in WRITERS else []
+    if writes and keys.written(name, args, kwargs):
+        return None
     out = kwargs.get("out")
     writes += [o for o in (out if type(out) is tuple else (out,)) if type(o) is DeviceArray]
     made = by_host(f"np.{name}", called, args, kwargs, writes)
@@ -213,11 +231,16 @@ def assign(target: Any, value: Any) -> None:
 
 def write_at(array: DeviceArray, key: Any, value: Any) -> None:
     """array[key] = value, for a key with arrays in it."""
+    if keys.write_to(array, key, value):
+        return
     by_host("index_put", operator.setitem, (array, key, value), {}, [array])
 
 
 def indexed(array: DeviceArray, key: Any) -> Any:
     """array[key], for a key with arrays in it."""
+    made = keys.look_up(array, key)
+    if made is not None:
+        return made
     return numbers_too(by_host("index", operator.getitem, (array, key), {}), array.device)
 
 
@@ -240,9 +263,12 @@ SIGNS = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": n
 
 
 def method(name: str, changes: bool = False) -> Any:
-    """A method of arrays, by way of the host."""
+    """A method of arrays: by kernels that answer to the word, or by way of the host."""
 
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        known = None if changes else words.answer(name, (self, *args), kwargs)
+        if known is not None:
+            return known
         out = kwargs.get("out")
         writes = [self] if changes else [out] if out is not None else []
         made = by_host(f"ndarray.{name}", getattr(np.ndarray, name), (self, *args), kwargs, writes)

@@ -11,6 +11,7 @@ give them on the host, and what is a view of such a copy becomes a view of the o
 from __future__ import annotations
 
 import os
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -27,8 +28,23 @@ counts: Counter[str] = Counter()
 """How often what went through the host, by name."""
 
 
+class NoKernel(Exception):
+    """What is attempted on the device alone has come to something that only the host can do."""
+
+
+class Attempts(threading.local):
+    """How many attempts this thread is inside of: see composed.py."""
+
+    depth = 0
+
+
+attempts = Attempts()
+
+
 def count(name: str) -> None:
     """Note that something goes through the host; raises where that is not wanted."""
+    if attempts.depth:
+        raise NoKernel(name)
     if os.environ.get("PULLBACK_CUDA_FALLBACK") == "error":
         raise NotImplementedError(
             f"{name} has no kernel on the CUDA device, and PULLBACK_CUDA_FALLBACK=error refuses to compute it on the "
@@ -45,6 +61,8 @@ checks: list[Callable[[], None]] = []
 
 def download(array: DeviceArray) -> Any:
     """A copy on the host, with the same strides."""
+    if attempts.depth and array.size > 1:
+        raise NoKernel("elements that are read")
     low, nbytes = reach(array.shape, array.strides, array.itemsize)
     if not nbytes:
         return np.empty(array.shape, array.dtype)

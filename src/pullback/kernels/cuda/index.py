@@ -20,7 +20,7 @@ from pullback.kernels.cuda.array import DeviceArray, empty, filled
 from pullback.kernels.cuda.conv import contiguous
 from pullback.kernels.cuda.device import required
 from pullback.kernels.cuda.launch import BLOCK, counted, function, launch, window
-from pullback.kernels.cuda.native import copied, in_place, native
+from pullback.kernels.cuda.native import UFUNCS, copied, in_place, native
 from pullback.kernels.cuda.order.masks import expanded, places_of
 
 LETTERS = {"int64": "l", "int32": "i"}
@@ -72,7 +72,7 @@ class Numbers:
 
 
 def run(how: str, plain: Any, table: Any, strides: list[int], numbers: list[Numbers]) -> bool:
-    """Read from, write to or add to a table; `strides` are those of the table along the dimensions of the plain array.
+    """Read from, write to, add to or combine with a table; `strides` are the table's along the plain dimensions.
 
     False if no kernel can do it, with nothing done.
     """
@@ -84,13 +84,14 @@ def run(how: str, plain: Any, table: Any, strides: list[int], numbers: list[Numb
         return emulate(how, plain, table, strides, numbers)
     counted("index")
     kernels, size = room("cuda.index"), plain.itemsize
-    element = ADDED.get(plain.dtype.name) if how == "add" else kernels.WIDTHS.get(size)
+    moved_only = how in ("read", "write")
+    element = kernels.WIDTHS.get(size) if moved_only else ADDED.get(plain.dtype.name)
     if element is None:
         return False
     shape, own = list(plain.shape), list(plain.strides)
     strides = list(strides)
     moved = [list(n.strides) for n in numbers]
-    if how != "add":
+    if moved_only:
         size, element, shape, own, strides = widened(plain, table, shape, own, strides, numbers, moved)
     sizes, steps = joined(shape, [own, strides, *moved])
     if not sizes:
@@ -143,7 +144,7 @@ def emulate(how: str, plain: Any, table: Any, strides: list[int], numbers: list[
     elif how == "write":
         flat[places] = here.reshape(-1)
     else:
-        np.add.at(flat, places, here.reshape(-1))
+        UFUNCS["sum" if how == "add" else how].at(flat, places, here.reshape(-1))
     return True
 
 
@@ -172,19 +173,19 @@ def read(table: Any, shape: Any, strides: list[int], numbers: list[Numbers]) -> 
     return out if run("read", out, table, strides, numbers) else None
 
 
-def put(table: Any, plain: Any, strides: list[int], numbers: list[Numbers], add: bool) -> bool:
-    """Write to a table, or add to it; sums of halves are rounded once."""
-    if add and table.dtype.kind not in "iub" and deterministic["enabled"]:
+def put(table: Any, plain: Any, strides: list[int], numbers: list[Numbers], add: bool, how: str = "add") -> bool:
+    """Write to a table, or add to it, or multiply, or take extrema; halves are rounded once."""
+    if add and how in ("add", "prod") and table.dtype.kind not in "iub" and deterministic["enabled"]:
         return False
     if not add or not is_half(table.dtype):
-        return run("add" if add else "write", plain, table, strides, numbers)
+        return run(how if add else "write", plain, table, strides, numbers)
     wide, more = copied(table, SINGLE), copied(plain, SINGLE)
     ratio = SINGLE.itemsize // table.itemsize
     if not table.flags.c_contiguous or wide is None or more is None:
         return False
     for n in numbers:
         n.step *= ratio
-    if not run("add", more, wide, [step * ratio for step in strides], numbers):
+    if not run(how, more, wide, [step * ratio for step in strides], numbers):
         return False
     table[...] = wide
     return True
@@ -362,8 +363,8 @@ def index(self: Any, indices: Any) -> Any:
 
 
 @in_place("index_put_values", "index_put_impl")
-def index_put_into(self: Any, indices: Any, values: Any, accumulate: bool = False) -> bool:
-    """Write to, or add to, the elements that index arrays select."""
+def index_put_into(self: Any, indices: Any, values: Any, accumulate: bool = False, how: str = "add") -> bool:
+    """Write to, or add to, or join to the elements that index arrays select."""
     found = selected(self, indices)
     if found is not None and type(values) is np.ndarray and not values.ndim:
         masks = not accumulate and all([i is not None and i.dtype.kind == "b" for i in indices])
@@ -375,7 +376,7 @@ def index_put_into(self: Any, indices: Any, values: Any, accumulate: bool = Fals
         wide = np.broadcast_to(values, found[0])
     except ValueError:
         return False
-    return put(self, wide, found[1], found[2], accumulate)
+    return put(self, wide, found[1], found[2], accumulate, how)
 
 
 @native("masked_select")

@@ -24,9 +24,8 @@ from pullback._runtime import messages
 from pullback._tensor import Tensor, new, preserve_format, wrap
 from pullback.kernels.cuda import (
     answering,  # noqa: F401 (which gives the arrays their methods)
-    attention,  # noqa: F401 (these declare ops)
     carry,
-    channels,  # noqa: F401
+    channels,  # noqa: F401 (these declare ops)
     conv,  # noqa: F401
     dlpack,
     index,  # noqa: F401
@@ -36,6 +35,8 @@ from pullback.kernels.cuda import (
 )
 from pullback.kernels.cuda.array import DeviceArray, empty, reach
 from pullback.kernels.cuda.carry import by_host, has_device_arrays, upload
+from pullback.kernels.cuda.composed import attention, classes, joined, reading  # noqa: F401
+from pullback.kernels.cuda.composed.forwards import composed
 from pullback.kernels.cuda.device import placed
 from pullback.kernels.cuda.images import pools  # noqa: F401
 from pullback.kernels.cuda.making import read
@@ -43,7 +44,7 @@ from pullback.kernels.cuda.memory import pool_of
 from pullback.kernels.cuda.native import BACKWARD, NATIVE, copied
 from pullback.kernels.cuda.order import counting, extrema, scans, sorts  # noqa: F401
 from pullback.kernels.cuda.pinned import pinned
-from pullback.kernels.cuda.pointwise import pointwise
+from pullback.kernels.cuda.pointwise import loss, pointwise
 from pullback.kernels.jit.pointwise.fused import Kernels
 from pullback.kernels.jit.small.choose import Chooser
 
@@ -68,10 +69,10 @@ def computed(op: Op, positional: list[Any], keywords: dict[str, Any]) -> Any:
         seen = views(op, positional, keywords)
         if seen is not None:
             return seen
-    if is_traced(op) and not is_loss(op):
+    if is_traced(op):
         if op.check is not None:
             op.check(*positional, **keywords)
-        made = pointwise(large_forward(op).function, positional, keywords)
+        made = (loss if is_loss(op) else pointwise)(large_forward(op).function, positional, keywords)
         if made is not None:
             return made
     compute = NATIVE.get(op.key)
@@ -84,6 +85,12 @@ def computed(op: Op, positional: list[Any], keywords: dict[str, Any]) -> Any:
     names = [p.name for p in op.params if not p.keyword_only]
     bound = dict(zip(names, positional, strict=True)) | keywords
     writes = [bound[name] for name in WRITTEN.get(op.name, ()) if bound[name] is not None]
+    if not writes and not op.view:
+        if op.check is not None and compute is None:
+            op.check(*positional, **keywords)
+        made = composed(op, positional, keywords)
+        if made is not None:
+            return made
     made = by_host(op.name, on_arrays(op), positional, keywords, writes)
     place = carry.place_among((*positional, *keywords.values()))
     if op.multiple:
@@ -472,6 +479,7 @@ class DeviceParameter(ForeignParameter, DeviceTensor):
     __hash__ = Tensor.__hash__
 
 
+reading.computes.append(computed)
 hold(DeviceArray, DeviceTensor, DeviceParameter)
 for _name, _function in {
     "read": read,

@@ -13,6 +13,7 @@ from pullback._tensor import Tensor, preserve_format
 from pullback.kernels.cuda import answering
 from pullback.kernels.cuda.array import DeviceArray, empty
 from pullback.kernels.cuda.carry import OnHost, name_of
+from pullback.kernels.cuda.composed.words import inside
 from pullback.kernels.cuda.native import INPLACE, arranged_like
 
 known: dict[Any, Any] = {}
@@ -113,7 +114,20 @@ class Copied(OnHost):
         return super().__call__(array, target, format)
 
 
-BY_NAME = {"ops.create.like.filled_like": FilledLike, "ops.create.copy.copied": Copied}
+class Inside(OnHost):
+    """`is_inside` of kernels/numpy/index/subscript.py: whether numbers are within bounds."""
+
+    __slots__ = ()
+
+    def __call__(self, /, index: Any, size: int) -> Any:
+        return inside(index, size) if type(index) is DeviceArray else self.function(index, size)
+
+
+BY_NAME = {
+    "kernels.numpy.index.subscript.is_inside": Inside,
+    "ops.create.like.filled_like": FilledLike,
+    "ops.create.copy.copied": Copied,
+}
 """Functions of the layers above that make arrays on the device, by what they would be counted under."""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -213,23 +212,38 @@ def triu(self: Any, diagonal: int = 0) -> Any:
 
 def unless(x: Any, mask: Any, value: Any) -> Any:
     """A number where a mask holds."""
-    return np.where(mask, x.dtype.type(value), x)
+    return np.where(mask, np.asarray(value, x.dtype), x)
 
 
-@native("masked_fill_value")
+def unless_element(x: Any, mask: Any, value: Any) -> Any:
+    """The element of an array without dimensions where a mask holds."""
+    return np.where(mask, value.astype(x.dtype), x)
+
+
+@native("masked_fill_value", "masked_fill_tensor")
 def masked_fill(self: Any, mask: Any, value: Any) -> Any:
     """A number where a mask holds."""
     if type(self) is not DeviceArray or type(mask) is not DeviceArray or mask.dtype.kind != "b":
         return None
-    if type(value) not in (int, float) or self.dtype.kind != "f":
+    element = isinstance(value, np.ndarray)
+    if element:
+        if value.ndim or value.dtype != self.dtype:
+            return None
+        if type(value) is not DeviceArray:
+            element, value = False, value.item()
+    elif type(value) is bool:
+        value = int(value)
+    elif (type(value) is not int and (type(value) is not float or self.dtype.kind in "iub")) or (
+        self.dtype.kind in "iub" and not 0 <= value < 128
+    ):
         return None
     try:
         shape = np.broadcast_shapes(self.shape, mask.shape)
     except ValueError:
         return None
-    if not self.flags.c_contiguous and math.prod(shape):
-        return None
-    return pointwise(unless, (np.broadcast_to(self, shape), mask, float(value)), {})
+    out = None if self.flags.c_contiguous and self.shape == shape else empty(shape, self.dtype, None, self.device)
+    wide = np.broadcast_to(self, shape)
+    return pointwise(unless_element if element else unless, (wide, mask, value), {}, out)
 
 
 @native("fill_with_number", "full_of_number")

@@ -29,7 +29,9 @@ BACKWARD: dict[str, Callable[..., Any]] = {}
 """What computes all gradients of an op at once, by the op's key; it is given what the op's formula is given."""
 ELEMENTS = {"float32": "float", "float64": "double", "int64": "i64", "int32": "i32"}
 """LLVM's types of what is reduced and multiplied."""
-UFUNCS = {"sum": np.add, "max": np.maximum, "min": np.minimum}
+UFUNCS = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
+STARTS = {"sum": 0, "prod": 1}
+"""What nothing reduces to, of reductions that take nothing."""
 WAVES = 1056
 """Blocks that keep a large device busy: eight for each of 132 multiprocessors."""
 PLANS = 4096
@@ -168,7 +170,7 @@ def reduced(how: str, array: Any, dim: Any, keepdim: bool, dtype: Any = None) ->
     """A reduction over some dimensions; None if no kernel can give it."""
     dims = dims_of(dim, array.ndim)
     wanted = array.dtype if dtype is None else dtype
-    if dims is None or room("cuda.reductions") is None or (how != "sum" and not array.size):
+    if dims is None or room("cuda.reductions") is None or (how not in STARTS and not array.size):
         return None
     wide = SINGLE if is_half(wanted) else wanted
     if wide.name not in ELEMENTS:
@@ -229,7 +231,7 @@ def reduce_into(how: str, array: Any, dims: tuple[int, ...], out: Any) -> None:
     """Reduce an array into a row-major one of the dimensions that are left, with or without those of one element."""
     counted("reduction")
     if required().emulated:
-        start = {"initial": 0} if how == "sum" else {}
+        start = {"initial": STARTS[how]} if how in STARTS else {}
         window(out)[...] = UFUNCS[how].reduce(window(array), dims, **start).reshape(out.shape)
         return
     known = (how, array.shape, array.strides, array.dtype, dims, array.address % 16 == 0)
@@ -296,3 +298,15 @@ def amax_dim(array: Any, dim: Any = (), keepdim: bool = False) -> Any:
 def amin_dim(array: Any, dim: Any = (), keepdim: bool = False) -> Any:
     """The smallest along dimensions."""
     return reduced("min", array, dim, keepdim)
+
+
+@native("prod_all")
+def prod_all(array: Any, dtype: Any = None) -> Any:
+    """The product of all elements."""
+    return reduced("prod", array, None, False, sum_dtype(array, dtype))
+
+
+@native("prod_dim")
+def prod_dim(array: Any, dim: Any, keepdim: bool = False, dtype: Any = None) -> Any:
+    """Products along a dimension."""
+    return reduced("prod", array, dim, keepdim, sum_dtype(array, dtype))

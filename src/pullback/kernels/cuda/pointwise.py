@@ -21,7 +21,7 @@ from pullback.kernels.compiled import room
 from pullback.kernels.cuda.array import DeviceArray, empty
 from pullback.kernels.cuda.device import required
 from pullback.kernels.cuda.launch import BLOCK, counted, function, launch, loaded, window
-from pullback.kernels.jit.language.expression import Trace, evaluate, is_known, order_of
+from pullback.kernels.jit.language.expression import Halfway, Trace, Untraceable, evaluate, is_known, order_of
 
 VARIANTS = 256
 """Expressions kept for one function: beyond, its plain arguments differ from call to call."""
@@ -34,11 +34,13 @@ kernels: dict[Any, Any] = {}
 class Expression:
     """What a function computes for each element, of which of its arguments."""
 
-    __slots__ = ("constants", "dtype", "inputs", "recipes", "root", "structure")
+    __slots__ = ("constants", "dtype", "finish", "inputs", "recipes", "root", "structure")
 
     def __init__(self, root: Any) -> None:
         self.root, self.dtype = root, root.dtype
         self.recipes: dict[Any, Recipe | None] = {}
+        self.finish: Any = None
+        """What turns the elements into the result, where the function goes on to reduce them."""
         self.inputs = sorted({node.value for node in order_of(root) if node.op == "input"})
         if root.op != "input":
             program = room("pointwise.loops").Program(root)  # which raises Untraceable
@@ -51,6 +53,13 @@ def pointwise(called: Callable[..., Any], args: Any, kwargs: dict[str, Any], out
     return None if found is None else run(*found, out)
 
 
+def loss(called: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+    """The same for a function that may ask for shapes, and may reduce what it has computed."""
+    found = expressed(called, args, kwargs, True)
+    made = None if found is None else run(*found, None)
+    return made if made is None or found[0].finish is None else found[0].finish(made)
+
+
 def written_as(called: Callable[..., Any], args: Any) -> Any:
     """The result, and what it was made by: the expression, its arrays, and the recipe; None as above."""
     found = expressed(called, args, {})
@@ -61,7 +70,7 @@ def written_as(called: Callable[..., Any], args: Any) -> Any:
     return None if out is None else (out, *found, recipe_of(expression, arrays, None))
 
 
-def expressed(called: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+def expressed(called: Callable[..., Any], args: Any, kwargs: dict[str, Any], shapes: bool = False) -> Any:
     """What a function computes for each element of which arrays; None if that is not all it does."""
     if room("cuda.pointwise") is None:
         return None
@@ -72,7 +81,7 @@ def expressed(called: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> 
             if not is_known(value.dtype):
                 return None
             arrays.append(value)
-            key += (name, value.dtype)
+            key += (name, value.dtype, value.shape if shapes else None)
         elif kind is np.ndarray:
             if value.ndim:
                 return None
@@ -87,15 +96,16 @@ def expressed(called: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> 
     except KeyError:
         if len(found) >= VARIANTS:
             found.clear()
-        expression = found[tuple(key)] = traced(called, args, kwargs)
+        expression = found[tuple(key)] = traced(called, args, kwargs, shapes)
     except TypeError:  # an argument without a hash
         return None
     return None if expression is None else (expression, arrays)
 
 
-def traced(called: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Expression | None:
+def traced(called: Callable[..., Any], args: Any, kwargs: dict[str, Any], shapes: bool) -> Expression | None:
     """What a function computes for each element; None if that is not all it does."""
-    trace = Trace()
+    arrays = [value for value in (*args, *kwargs.values()) if type(value) is DeviceArray]
+    trace = Trace([a.shape for a in arrays] if shapes else None, True)
 
     def stand(value: Any) -> Any:
         return trace.input(value.dtype) if type(value) is DeviceArray else value
@@ -103,8 +113,20 @@ def traced(called: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Exp
     try:
         made = quiet().run(called, *[stand(a) for a in args], **{name: stand(a) for name, a in kwargs.items()})
         return Expression(trace.node_of(made))
+    except Halfway as halfway:
+        return finished(trace, halfway)
     except Exception:  # whatever it is, the function itself will say it better
         return None
+
+
+def finished(trace: Trace, halfway: Halfway) -> Expression | None:
+    """What is computed for each element before the rest."""
+    try:
+        expression = Expression(trace.node_of(halfway.value))
+    except Untraceable:
+        return None
+    expression.finish = halfway.finish
+    return expression
 
 
 class Recipe:

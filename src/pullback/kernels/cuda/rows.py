@@ -1,4 +1,4 @@
-"""Ops over rows on the device: softmax, layer_norm, losses of classes. Each row is read once: see jit/cuda/rows.py.
+"""Ops over rows on the device: softmax, layer_norm. Each row is read once: see jit/cuda/rows.py.
 
 On the emulated device the functions of `ORACLES` compute the same with NumPy.
 """
@@ -16,12 +16,9 @@ from pullback._arrays.half import SINGLE, is_half
 from pullback._runtime.quiet import quiet
 from pullback.kernels.compiled import room
 from pullback.kernels.cuda.array import DeviceArray, empty
-from pullback.kernels.cuda.carry import upload
 from pullback.kernels.cuda.device import required, stream_on
-from pullback.kernels.cuda.index import Numbers
-from pullback.kernels.cuda.index import read as looked_up
 from pullback.kernels.cuda.launch import counted, function, window
-from pullback.kernels.cuda.native import INT64, backward, copied, native, ramp, reduced
+from pullback.kernels.cuda.native import backward, copied, native, reduced
 from pullback.kernels.cuda.pointwise import pointwise
 
 ELEMENTS = {"float32": "float", "float64": "double", "float16": "half", "bfloat16": "bfloat"}
@@ -298,69 +295,3 @@ def layer_norm_backward(
 def scaled_by_normal(grad: Any, x: Any, mean: Any, rstd: Any) -> Any:
     """g * (x - mean) * rstd"""
     return grad * ((x - mean) * rstd)
-
-
-# ------------------------------------------------------------------ classes
-
-
-def or_first(target: Any, ignored: int) -> Any:
-    """The class, or the first one where it is ignored."""
-    return np.where(target == ignored, 0, target)
-
-
-def minus_unless(picked: Any, target: Any, ignored: int) -> Any:
-    """Minus the value, or zero where the class is ignored."""
-    return np.where(target == ignored, picked.dtype.type(0), -picked)
-
-
-def counts(target: Any, ignored: int) -> Any:
-    """Whether a class is not ignored."""
-    return target != ignored
-
-
-def at_class(value: Any, numbers: Any, target: Any, ignored: int) -> Any:
-    """Minus the value at the class of a row, zero elsewhere."""
-    return np.where((numbers == target) & (target != ignored), -value, value.dtype.type(0))
-
-
-def takes_classes(x: Any, target: Any, weight: Any) -> bool:
-    """True for rows of log probabilities and a class for each."""
-    rows = x.ndim == 2 and x.size > 0 and target.shape == x.shape[:1] and x.dtype.name in ("float32", "float64")
-    return rows and weight is None and type(target) is type(x) is DeviceArray and target.dtype == INT64
-
-
-@native("nll_loss_rows")
-def nll_loss(x: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
-    """Minus the log probability of each row's class, and the weight that a mean divides by."""
-    if not takes_classes(x, target, weight):
-        return None
-    numbers = pointwise(or_first, (target, ignore_index), {})
-    if numbers is None:
-        return None
-    found = Numbers(numbers, numbers.strides, x.shape[1], x.strides[1], False)
-    picked = looked_up(x, target.shape, [x.strides[0]], [found])
-    if picked is None:
-        return None  # a class that is none is said on the host
-    loss = pointwise(minus_unless, (picked, target, ignore_index), {})
-    if reduction == 0:
-        return [loss, empty_zero(x)]
-    total = reduced("sum", pointwise(counts, (target, ignore_index), {}), None, False, x.dtype)
-    loss = reduced("sum", loss, None, False)
-    return [loss / total if reduction == 1 else loss, total]
-
-
-def empty_zero(like: Any) -> Any:
-    """The number zero in the dtype and on the device of an array."""
-    return upload(np.zeros((), like.dtype), like.device)
-
-
-@native("nll_loss_backward")
-def nll_loss_backward(
-    grad: Any, x: Any, target: Any, weight: Any, reduction: int, ignore_index: int, total_weight: Any
-) -> Any:
-    """Minus the gradient, at the class of each row that counts."""
-    if not takes_classes(x, target, weight):
-        return None
-    value = grad / total_weight if reduction == 1 else grad
-    numbers = ramp(x.shape[1], x.device)
-    return pointwise(at_class, (value[:, None] if value.ndim else value, numbers, target[:, None], ignore_index), {})

@@ -18,6 +18,7 @@ from pullback.kernels.cuda.launch import BLOCK, counted, function, launch, windo
 from pullback.kernels.cuda.native import native
 from pullback.kernels.cuda.products import ELEMENTS
 from pullback.kernels.numpy.pool import sliding as oracle
+from pullback.kernels.numpy.pool import uneven
 
 Sizes = tuple[int, ...]
 
@@ -213,7 +214,40 @@ def adaptive_backward(ndim: int) -> Any:
     return backward
 
 
+def adaptive_maxima(ndim: int) -> Any:
+    """Adaptive maxima and their places, of windows that may be uneven."""
+
+    def pool(self: Any, output_size: Any) -> Any:
+        counts = tuple(output_size)
+        if not is_image(self, ndim) or len(counts) != ndim or any([type(n) is not int or n < 1 for n in counts]):
+            return None
+        x = contiguous(self)
+        out, places = (empty((*x.shape[:-ndim], *counts), kind, None, x.device) for kind in (x.dtype, np.int64))
+        counted("pool")
+        if required().emulated:
+            window(out)[...], window(places)[...] = uneven.adaptive_max(widened(window(x)), counts)
+        else:
+            ones, none = (1,) * ndim, (0,) * ndim
+            run("adaptive_max", x, out, places, (counts, x.shape[-ndim:], ones, ones, none, ones))
+        return [laid_out(out, self), laid_out(places, self)]
+
+    return pool
+
+
+def adaptive_maxima_backward(ndim: int) -> Any:
+    """The gradients go where the maxima came from; of windows that meet, several may go to one place."""
+    to_places = maxima_backward(ndim)
+
+    def backward(grad: Any, self: Any, indices: Any) -> Any:
+        apart = even(self.shape[-ndim:], grad.shape[-ndim:]) is not None
+        return to_places(grad, self, (1 if apart else 2,) * ndim, (1,) * ndim, (), (1,) * ndim, False, indices)
+
+    return backward
+
+
 for _ndim in (2, 3):
+    native(f"_adaptive_max_pool{_ndim}d")(adaptive_maxima(_ndim))
+    native(f"adaptive_max_pool{_ndim}d_backward")(adaptive_maxima_backward(_ndim))
     native(f"max_pool_{_ndim}d")(maxima(_ndim))
     native(f"max_pool{_ndim}d_with_indices_backward")(maxima_backward(_ndim))
     native(f"avg_pool_{_ndim}d")(averages(_ndim))

@@ -1,4 +1,4 @@
-"""Running sums on the device: see jit/cuda/scans.py."""
+"""Running sums and their kin on the device: see jit/cuda/scans.py."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ from pullback.kernels.cuda.conv import contiguous
 from pullback.kernels.cuda.device import required
 from pullback.kernels.cuda.launch import counted, function, launch, window
 from pullback.kernels.cuda.native import ELEMENTS, copied, native, sum_dtype
+from pullback.kernels.cuda.native import UFUNCS as REDUCING
+
+UFUNCS = {**REDUCING, "logaddexp": np.logaddexp}
 
 
-def running(array: Any, dim: Any, kind: Any, backwards: bool) -> Any:
-    """The running sum along a dimension; None if no kernel can give it."""
+def running(array: Any, dim: Any, kind: Any, backwards: bool, how: str = "sum") -> Any:
+    """The running sum, product, extremum or logarithm of sums along a dimension; None if no kernel can give it."""
     if type(array) is not DeviceArray or type(dim) is not int or not -array.ndim <= dim < array.ndim or not array.size:
         return None
     wide = SINGLE if is_half(kind) else kind
@@ -30,12 +33,12 @@ def running(array: Any, dim: Any, kind: Any, backwards: bool) -> Any:
     counted("scan")
     if required().emulated:
         turned = np.flip(window(x), dim) if backwards else window(x)
-        made = np.add.accumulate(turned, dim)
+        made = UFUNCS[how].accumulate(turned, dim)
         window(out)[...] = np.flip(made, dim) if backwards else made
     else:
         kernels, index = room("cuda.scans"), x.device.index or 0
         element = ELEMENTS[wide.name]
-        ready = function(index, kernels.name_of(element), lambda: kernels.text_of(element))
+        ready = function(index, kernels.name_of(element, how), lambda: kernels.text_of(element, how))
         dim %= x.ndim
         length, inner = x.shape[dim], math.prod(x.shape[dim + 1 :])
         grid = (x.size // length, 1, 1)
@@ -53,3 +56,27 @@ def cumsum(self: Any, dim: Any, *, dtype: Any = None) -> Any:
 def running_sum(self: Any, dim: Any, reverse: bool) -> Any:
     """The running sum, from either end."""
     return running(self, dim, self.dtype, reverse)
+
+
+@native("cumprod")
+def cumprod(self: Any, dim: Any, *, dtype: Any = None) -> Any:
+    """The running product."""
+    return running(self, dim, sum_dtype(self, dtype), False, "prod")
+
+
+@native("running_product")
+def running_product(self: Any, dim: Any, reverse: bool) -> Any:
+    """The running product, from either end."""
+    return running(self, dim, self.dtype, reverse, "prod")
+
+
+@native("running_logsumexp")
+def running_logsumexp(self: Any, dim: Any, reverse: bool) -> Any:
+    """The logarithm of the running sum of exponentials, from either end."""
+    return running(self, dim, self.dtype, reverse, "logaddexp") if self.dtype.kind != "c" else None
+
+
+@native("logcumsumexp")
+def logcumsumexp(self: Any, dim: Any) -> Any:
+    """The same from the front."""
+    return running_logsumexp(self, dim, False) if self.dtype.kind not in "iub" else None

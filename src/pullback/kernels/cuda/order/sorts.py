@@ -75,6 +75,45 @@ def picked(array: Any, dim: int, places: Any) -> list[Any] | None:
     return None if values is None else [values, contiguous(at)]
 
 
+def places_among(rows: Any, values: Any, right: bool) -> Any:
+    """Where values belong in a sorted row, or each row of values in its own of as many sorted rows."""
+    out = empty(values.shape, INT64, None, values.device)
+    length, each = rows.shape[-1], 0 if rows.ndim == 1 else values.shape[-1]
+    if not out.size:
+        return out
+    counted("sort")
+    if required().emulated:
+        side: Any = "right" if right else "left"
+        sorted_rows, given = (widened(window(a)).reshape((-1, a.shape[-1])) if each else widened(window(a)) for a in
+                              (rows, values))  # fmt: skip
+        found = (
+            np.stack([np.searchsorted(s, v, side) for s, v in zip(sorted_rows, given, strict=True)])
+            if each
+            else np.searchsorted(sorted_rows, given, side)
+        )
+        window(out)[...] = found.reshape(out.shape)
+        return out
+    kernels, index = room("cuda.sorts"), values.device.index or 0
+    element = ELEMENTS[rows.dtype.name]
+    ready = function(index, kernels.search_name(element, right), lambda: kernels.search_text(element, right))
+    addresses = [a.address for a in (rows, values, out)]
+    launch(index, ready, (-(-out.size // BLOCK), 1, 1), "QQQqqq", *addresses, out.size, length, each)
+    return out
+
+
+@native("places")
+def searchsorted(
+    rows: Any, values: Any, out_int32: bool = False, right: bool = False, side: Any = None, sorter: Any = None
+) -> Any:
+    """Where values belong in sorted rows."""
+    if type(values) is not DeviceArray or sorter is not None or not takes(rows, -1) or rows.dtype != values.dtype:
+        return None
+    if side not in (None, "left", "right") or (rows.ndim > 1 and rows.shape[:-1] != values.shape[:-1]):
+        return None
+    found = places_among(contiguous(rows), contiguous(values), right or side == "right")
+    return copied(found, np.dtype(np.int32)) if out_int32 else found
+
+
 @native("sort_any", "sort_stable")
 def sort(self: Any, dim: int = -1, descending: bool = False) -> Any:
     """Sorted elements, and where they come from."""

@@ -1,6 +1,7 @@
 """Elements looked up by number, for a grid of threads: read, written, or added to.
 
     read    plain[i, j, ...] = table[...]       write   table[...] = plain[i, j, ...]       add     table[...] += ...
+    prod, max, min      table[...] joined with plain[i, j, ...] as reductions join
 
 A thread does one element, or as many neighbouring ones as 16 bytes hold where rows lie in one piece. The plain side is
 walked along its dimensions; each dimension moves by a stride in the table, and by one in every array of numbers, whose
@@ -10,7 +11,8 @@ Sums of several threads in one place come in any order.
 
 from __future__ import annotations
 
-from pullback.kernels.jit.cuda.grid import GLOBAL, THREADS, Grid
+from pullback.kernels.jit.cuda.grid import GLOBAL, STORED, THREADS, Grid
+from pullback.kernels.jit.cuda.reductions import join
 from pullback.kernels.jit.language.code import Value
 
 WIDE = "<2 x i64>"
@@ -59,6 +61,8 @@ def text_of(how: str, element: str, dims: int, numbers: str) -> str:
                 code.write(code.read("%table", entry, element), "%plain", plain, element)
             elif how == "write":
                 code.write(code.read("%plain", plain, element), "%table", entry, element)
+            elif how != "add":
+                combine(code, how, code.where("%table", entry, element), code.read("%plain", plain, element))
             else:
                 more = code.read("%plain", plain, element)
                 word = "fadd" if element in ("float", "double") else "add"
@@ -67,3 +71,21 @@ def text_of(how: str, element: str, dims: int, numbers: str) -> str:
         with code.when(code.emit(f"xor {valid}, true", "i1")):
             code.do(f"store i32 1, {GLOBAL} %flag, align 4")
     return code.whole()
+
+
+def combine(code: Grid, how: str, place: str, more: Value) -> None:
+    """Join a number to what lies in memory, again and again until nobody has come in between."""
+    type = more.type
+    bits = {"float": "i32", "double": "i64"}.get(type, type)
+    seen = code.variable(code.emit(f"load {bits}, {place}, align {STORED[type]}", bits))
+    again, done = code.label(), code.label()
+    code.do(f"br label %{again}")
+    code.block(again)
+    before = seen.get()
+    new = join(code, how, before if bits == type else code.emit(f"bitcast {before} to {type}", type), more)
+    new = new if bits == type else code.emit(f"bitcast {new} to {bits}", bits)
+    pair = code.emit(f"cmpxchg {place}, {before}, {new} monotonic monotonic", f"{{ {bits}, i1 }}")
+    seen.set(code.emit(f"extractvalue {pair}, 0", bits))
+    success = code.emit(f"extractvalue {pair}, 1", "i1")
+    code.do(f"br {success}, label %{done}, label %{again}")
+    code.block(done)

@@ -28,7 +28,7 @@ def text_of(how: str, element: str) -> str:
     kind = "double" if element == "double" else "float"
     index = code["x"] * THREADS + code["thread"]
     with code.when(index < code["count"]):
-        {"max": maximum, "average": average, "average_backward": average_backward}[how](code, index, element, kind)
+        KINDS[how](code, index, element, kind)
     return code.whole()
 
 
@@ -61,8 +61,35 @@ def plane(code: Grid, letter: str) -> Value:
 
 
 def maximum(code: Grid, index: Value, element: str, kind: str) -> None:
-    """The largest and its place; the first of several, nan before all."""
+    """The largest of a window and its place."""
     image, *places = code.parts_of(index, [code["count"], *[code[f"o{a}"] for a in AXES]])
+    largest(code, index, image, element, kind, lambda visit: windows(code, begin(code, places), visit))
+
+
+def adaptive_maximum(code: Grid, index: Value, element: str, kind: str) -> None:
+    """The same of windows that share out the image: number p of n begins at p * size // n, and ends before the next
+    one begins or, where sizes do not divide, one further on."""
+    image, *places = code.parts_of(index, [code["count"], *[code[f"o{a}"] for a in AXES]])
+
+    def walk(visit: Callable[[Value], None]) -> None:
+        def along(axis: int, offset: Value | None) -> None:
+            place, size, count = places[axis], code[f"i{AXES[axis]}"], code[f"o{AXES[axis]}"]
+            with code.loop(place * size // count, ((place + 1) * size + count - 1) // count) as at:
+                here = at if offset is None else offset * size + at
+                if axis == 2:
+                    visit(here)
+                else:
+                    along(axis + 1, here)
+
+        along(0, None)
+
+    largest(code, index, image, element, kind, walk)
+
+
+def largest(
+    code: Grid, index: Value, image: Value, element: str, kind: str, walk: Callable[[Callable[[Value], None]], None]
+) -> None:
+    """The largest of the elements that are walked over, and its place; the first of several, nan before all."""
     base = image * plane(code, "i")
     best, where = code.variable(code.const(float("-inf"), kind)), code.variable(code.number(-1))
 
@@ -76,7 +103,7 @@ def maximum(code: Grid, index: Value, element: str, kind: str) -> None:
         best.set(code.select(taken, value, best.get()))
         where.set(code.select(taken, place, where.get()))
 
-    windows(code, begin(code, places), visit)
+    walk(visit)
     code.write(best.get(), "%out", index, element)
     code.write(where.get(), "%places", index, "i64")
 
@@ -127,3 +154,11 @@ def average_backward(code: Grid, index: Value, element: str, kind: str) -> None:
 
     along(0, None, [])
     code.write(total.get(), "%out", index, element)
+
+
+KINDS = {
+    "max": maximum,
+    "adaptive_max": adaptive_maximum,
+    "average": average,
+    "average_backward": average_backward,
+}

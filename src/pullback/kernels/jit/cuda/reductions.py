@@ -23,8 +23,8 @@ AT_ONCE = 8
 
 def start_of(how: str, element: str) -> float | int:
     """What nothing reduces to."""
-    if how == "sum":
-        return 0
+    if how in ("sum", "prod"):
+        return int(how == "prod")
     if element in FLOATS:
         return float("-inf") if how == "max" else float("inf")
     bits = 8 * SIZES[element]
@@ -35,6 +35,8 @@ def join(code: Code, how: str, a: Value, b: Value) -> Value:
     """Two parts as one; nan in either is nan."""
     if how == "sum":
         return a.binary(b, ("fadd", "add"))
+    if how == "prod":
+        return a.binary(b, ("fmul", "mul"))
     return code.maximum(a, b) if how == "max" else code.minimum(a, b)
 
 

@@ -128,4 +128,37 @@ def merge_text() -> str:
     return code.whole()
 
 
+def search_name(element: str, right: bool) -> str:
+    """The name of the kernel that looks for places."""
+    return f"sort_search_{element}_{'right' if right else 'left'}"
+
+
+def search_text(element: str, right: bool) -> str:
+    """The module. Arguments: sorted rows, values, and their places; how many values there are, the length of rows, and
+    how many values belong to each row, or 0 where all belong to one."""
+    code = Grid(search_name(element, right), "x values places", "count length each")
+    index, length = code["x"] * THREADS + code["thread"], code["length"]
+    with code.when(index < code["count"]):
+        several = code.compare("ne", code["each"], 0)
+        row = code.emit(f"udiv {index}, {code.select(several, code['each'], 1).name}", "i64")
+        base = code.select(several, row * length, 0)
+        key = key_of(code, number_at(code, "%values", index, element))
+        low, high = code.variable(code.number(0)), code.variable(length)
+        head, body, done = code.label(), code.label(), code.label()
+        code.do(f"br label %{head}")
+        code.block(head)
+        code.do(f"br {low.get() < high.get()}, label %{body}, label %{done}")
+        code.block(body)
+        old_low, old_high = low.get(), high.get()
+        half = old_low + ((old_high - old_low) >> 1)
+        other = key_of(code, number_at(code, "%x", base + half, element))
+        before = code.compare("le" if right else "lt", other, key)
+        low.set(code.select(before, half + 1, old_low))
+        high.set(code.select(before, old_high, half))
+        code.do(f"br label %{head}")
+        code.block(done)
+        code.write(low.get(), "%places", index, "i64")
+    return code.whole()
+
+
 ELEMENTS = ("float", "double", "half", "bfloat", *INTEGERS)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback._arrays.half import is_half
-from pullback.kernels.jit.compiler.target import ELEMENTS
+from pullback.kernels.jit.compiler.target import ELEMENTS, SIZES
 from pullback.kernels.jit.language import (
     angles,  # noqa: F401 (they add to FUNCTIONS)
     inverses,  # noqa: F401
@@ -69,6 +69,8 @@ def emit_step(code: Code, node: Node, args: list[Value], type: str) -> Value:
     floating = computed_in(given) in FLOATS
     if op == "where":
         return code.select(a, args[1], b)
+    if op.startswith("whole_"):
+        return whole(code, op[6:], a, b)
     if op == "cast":
         return emit_cast(code, a, given, node.dtype, type)
     if op in COMPARISONS:
@@ -93,6 +95,26 @@ def emit_step(code: Code, node: Node, args: list[Value], type: str) -> Value:
     if op in ("maximum", "minimum", "fmax", "fmin"):
         return code.select(a > b if "max" in op else a < b, a, b)
     raise Untraceable(f"{op} of {given}")
+
+
+def whole(code: Code, op: str, a: Value, b: Value) -> Value:
+    """Division and shifts of integers as NumPy does them: what is divided by zero is zero, and shifts may go far."""
+    if op.endswith("shift"):
+        bits = 8 * SIZES[element_of(a.type)]
+        near = (b >= 0) & (b < bits)
+        by = code.select(near, b, 0)
+        far = code.const(0, a.type) if op == "left_shift" else a >> (bits - 1)
+        return code.select(near, a << by if op == "left_shift" else a >> by, far)
+    turned, none = code.compare("eq", b, -1), code.compare("eq", b, 0)
+    quotient = code.select(turned, -a, a // code.select(turned, 1, code.select(none, 1, b)))
+    rest = a - quotient * b
+    if op == "fmod":
+        return code.select(none, 0, rest)
+    apart = code.compare("lt", rest ^ b, 0)
+    low = apart & code.compare("ne", rest, 0)
+    if op == "remainder":
+        return code.select(none, 0, code.select(low, rest + b, rest))
+    return code.select(none, 0, code.select(low, quotient - 1, quotient))
 
 
 def logical(op: str, a: Value, b: Value) -> Value:

@@ -40,7 +40,10 @@ BINARY = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "fmax",
           "less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "logical_and", "logical_or",
           "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor", "logaddexp", "fmod", "remainder",
           "floor_divide", "arctan2", "hypot", "logaddexp2", "nextafter")  # fmt: skip
-KNOWN = {*UNARY, *BINARY}
+KNOWN = {*UNARY, *BINARY, "left_shift", "right_shift"}
+WHOLE = {"floor_divide", "remainder", "fmod", "left_shift", "right_shift"}
+"""What integers can do in kernels of a device, and on the host better without kernels: noted as `whole_remainder`."""
+INT32 = np.dtype(np.int32)
 
 
 @cache
@@ -87,8 +90,10 @@ class Node(NamedTuple):
 class Trace:
     """The nodes of one expression, each kept once."""
 
-    def __init__(self, shapes: Sequence[tuple[int, ...]] | None = None) -> None:
+    def __init__(self, shapes: Sequence[tuple[int, ...]] | None = None, whole: bool = False) -> None:
         self.nodes: dict[Any, Node] = {}
+        self.whole = whole
+        """Whether integers divide, and narrow ones compute with 32 bits: see WHOLE."""
         self.inputs = 0
         self.shapes = shapes
         """The shapes of the inputs, where code may ask for them."""
@@ -139,6 +144,12 @@ class Trace:
 
     def apply(self, name: str, dtypes: Sequence[np.dtype[Any]], inputs: Sequence[Any]) -> Stand:
         """A ufunc whose dtypes are resolved."""
+        if self.whole and any([is_narrow(kind) for kind in dtypes]) and name not in WRAPPING:
+            wide = self.apply(name, [INT32 if is_narrow(kind) else kind for kind in dtypes], inputs)
+            return Stand(self, self.node_of(wide, dtypes[-1]))
+        if self.whole and name in WHOLE and dtypes[0].kind in "iu":
+            given = tuple([self.node_of(x, kind) for x, kind in zip(inputs, dtypes, strict=False)])
+            return Stand(self, self.node(f"whole_{name}", given, dtypes[-1]))
         if name not in KNOWN or (name not in WRAPPING and any([is_narrow(kind) for kind in dtypes])):
             raise Untraceable(name)
         args = tuple([self.node_of(x, kind) for x, kind in zip(inputs, dtypes, strict=False)])
@@ -386,6 +397,7 @@ def evaluate(root: Node, inputs: Sequence[Any]) -> Any:
 
 def numpy_function(name: str) -> Callable[..., Any]:
     """The ufunc of a name."""
+    name = name.removeprefix("whole_")
     found: Any = getattr(np, name, None)
     if found is None:
         found = getattr(loaded("scipy.special"), name)

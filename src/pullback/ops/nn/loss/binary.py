@@ -69,7 +69,8 @@ def binary_loss(self: Array, target: Array, weight: Array | None, reduction: int
     low = LIMITS[self.dtype]
     loss = np.multiply(np.subtract(target, ONE[target.dtype]), np.maximum(np.log1p(np.negative(self)), low))
     loss = np.subtract(loss, np.multiply(target, np.maximum(np.log(self), low)))
-    return reduced(np.asarray(loss if weight is None else loss * weight, self.dtype), reduction)
+    loss = loss if weight is None else loss * weight
+    return reduced(loss.astype(self.dtype, copy=False), reduction)
 
 
 @op(
