@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(room("cuda.ptx") is None, reason="needs the comp
 
 
 def expression(function: Any, *dtypes: str) -> Expression:
-    trace = Trace()
+    trace = Trace(whole=True)
     return Expression(trace.node_of(function(*[trace.input(room("pointwise.loops").np.dtype(d)) for d in dtypes])))
 
 
@@ -49,12 +49,22 @@ def kernels() -> dict[str, str]:
         "resample": room("cuda.resample").text_of("float"),
         "pool_max": room("cuda.pools").text_of("max", "float"),
         "philox_normal": room("cuda.philox").text_of("normal", True),
+        "prod_rows": room("cuda.reductions").text_of("prod", "double", 1, 1, False),
+        "running_max": room("cuda.scans").text_of("i64", "max"),
+        "running_logarithm": room("cuda.scans").text_of("float", "logaddexp"),
+        "pool_adaptive_max": room("cuda.pools").text_of("adaptive_max", "bfloat"),
+        "sort_search": room("cuda.sorts").search_text("float", True),
+        "index_joined": room("cuda.index").text_of("prod", "float", 1, "l"),
+        "index_zeros": room("cuda.index").zeros_text("i32"),
+        "whole_remainder": make(expression(np.remainder, "int64", "int64").root, "11", 0, True).text,
     }
 
 
 @pytest.mark.parametrize("name", [
     "multiply", "silu", "add_strided", "sum_rows", "max_columns", "layer_norm", "embedding", "sort_tile", "sort_merge",
     "extremum_rows", "extremum_columns", "mask_places", "running_sum", "resample", "pool_max", "philox_normal",
+    "prod_rows", "running_max", "running_logarithm", "pool_adaptive_max", "sort_search", "index_joined", "index_zeros",
+    "whole_remainder",
 ])  # fmt: skip
 def test_the_text_of_a_kernel_is_that_of_its_file(name: str) -> None:
     path, text = GOLDEN / f"{name}.ll", kernels()[name]

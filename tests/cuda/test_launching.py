@@ -13,7 +13,8 @@ import pullback as torch
 from pullback._modes import modes
 from pullback._op import apply
 from pullback.kernels import jit
-from pullback.kernels.cuda import device, eager
+from pullback.kernels.cuda import device, eager, kind
+from pullback.kernels.cuda.device import required
 from pullback.kernels.cuda.emulated import Emulated
 from pullback.kernels.cuda.front import fronts
 from pullback.kernels.cuda.launch import launches as kernel_launches
@@ -279,3 +280,34 @@ def test_ops_in_place_that_do_not_fit_are_refused_with_nothing_written() -> None
     z = torch.zeros(3, device="cuda").add_(leaf * 2)  # which is recorded
     z.sum().backward()
     assert leaf.grad.tolist() == [2, 2, 2] and torch.why_no_grad(torch.zeros(3, device="cuda").add_(leaf.detach()))
+
+
+def test_a_step_of_a_backward_pass_that_was_done_is_done_again_by_native_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Formulas with lists of gradients, wishes and sizes among their arguments too, with tables, and with zeros."""
+    if required().emulated:
+        pytest.skip("nothing is launched on the emulated device")
+    torch.manual_seed(0)
+    norm, embed = torch.nn.LayerNorm(8).cuda(), torch.nn.Embedding(5, 8).cuda()
+    conv, out = torch.nn.Conv2d(1, 2, 3, padding=1).cuda(), torch.nn.Linear(8, 5).cuda()
+    numbers = torch.tensor([[0, 1, 2, 3]]).cuda()
+
+    def step() -> list[Any]:
+        x = norm(embed(numbers))
+        q, k, v = torch.stack([x, x * 2, x * 3]).unbind(0)
+        y = torch.nn.functional.scaled_dot_product_attention(*(a[:, None] for a in (q, k, v)), is_causal=True)
+        y = torch.nn.functional.max_pool2d(conv(y), 2)
+        loss = torch.nn.functional.cross_entropy(out(y.reshape(-1, 8)), numbers[0, :2])
+        parameters = [*norm.parameters(), *embed.parameters(), *conv.parameters(), *out.parameters()]
+        return [g.cpu() for g in torch.autograd.grad(loss, parameters)]
+
+    first = step()
+    for _ in range(6):
+        step()
+
+    def not_again(self: Any, *args: Any) -> Any:
+        raise AssertionError("Python did again what native code knows")
+
+    monkeypatch.setattr(kind.AtOnce, "__call__", not_again)
+    last = step()
+    for one, other in zip(first, last, strict=True):
+        assert torch.allclose(one, other, atol=1e-5)

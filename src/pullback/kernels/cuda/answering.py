@@ -8,12 +8,16 @@ from typing import Any
 import numpy as np
 
 from pullback._arrays.memory import is_non_overlapping_and_dense
+from pullback.kernels.compiled import room
 from pullback.kernels.cuda import array as arrays
 from pullback.kernels.cuda.array import DeviceArray, reach
 from pullback.kernels.cuda.carry import by_host, download, download_into, numbers_too, place_among, store, upload
 from pullback.kernels.cuda.composed import keys, words
 from pullback.kernels.cuda.device import required, stream_on
+from pullback.kernels.cuda.launch import BLOCK, launch
+from pullback.kernels.cuda.launch import function as loading
 from pullback.kernels.cuda.pointwise import copy_into, pointwise
+from pullback.kernels.cuda.recording import current
 
 WRITERS = {"copyto", "put", "place", "putmask", "put_along_axis", "fill_diagonal"}
 """Functions that write to their first argument."""
@@ -194,7 +198,10 @@ def write(target: DeviceArray, value: Any) -> None:
         if is_non_overlapping_and_dense(target):  # type: ignore[arg-type]
             index = target.device.index or 0
             low, nbytes = reach(target.shape, target.strides, target.itemsize)
-            required().fill(index, target.address + low, 0, nbytes, stream_on(index))
+            if current:  # what is launched can be launched again
+                zeroed(index, target.address + low, nbytes)
+            else:
+                required().fill(index, target.address + low, 0, nbytes, stream_on(index))
             return
     if lies_alike(target, value):
         store(target, value)
@@ -210,6 +217,14 @@ def write(target: DeviceArray, value: Any) -> None:
         host = download(target)
     assign(host, value)
     store(target, host)
+
+
+def zeroed(index: int, address: int, nbytes: int) -> None:
+    """Zero so many bytes by a kernel."""
+    kernels: Any = room("cuda.index")
+    element, size = ("i8", 1) if address % 4 or nbytes % 4 else ("i32", 4)
+    ready = loading(index, kernels.zeros_name(element), lambda: kernels.zeros_text(element))
+    launch(index, ready, (-(-nbytes // (size * BLOCK)), 1, 1), "Qq", address, nbytes // size)
 
 
 def lies_alike(one: Any, other: Any) -> bool:

@@ -21,6 +21,7 @@ from pullback.kernels.cuda.device import required
 from pullback.kernels.cuda.launch import counted, window
 from pullback.kernels.cuda.native import native, reduced
 from pullback.kernels.cuda.products import ELEMENTS, MOST, Operand, Target, has_tensor_cores, multiply
+from pullback.kernels.cuda.recording import lasts
 from pullback.kernels.numpy.conv import columns as oracle
 from pullback.kernels.precision import cudnn
 
@@ -43,7 +44,7 @@ def offsets(sizes: list[int], steps: list[int], place: Any) -> Any:
             total = total[..., None] + np.arange(size) * step
         if len(tables) >= KEPT:
             tables.clear()
-        found = tables[key] = upload(total.reshape(-1).astype(np.int32), place)
+        found = tables[key] = lasts(upload(total.reshape(-1).astype(np.int32), place))
     return found
 
 

@@ -251,14 +251,56 @@ def named(name: str, value: Any, op: Op, names: dict[str, Any]) -> Any:
     if name.startswith(FORMULAS):
         _, _, part = name.partition("_")
         value = formula_of(names, op, part)
-        if part != "joint":  # what op by op has launched is done again by native code
-            value = recorder(value, lambda compute: compute)
+        value = recorder(value, lambda compute: compute)  # what was launched is done again by native code
+        if op.view or op.promote or "view" in op.key:
+            value = Seen(value)
         if part in op.formulas and is_traced(op, part) and not name.startswith("halves_"):
             return launcher(forward_of_formula(names[f"kernels_{part}"]), value)
         return value
     if name == "constant":
         return constants_of(value)
     return HERE.get(name, value)
+
+
+class Seen:
+    """A formula that may make views of a gradient: what it made of one that lies alike is known."""
+
+    __slots__ = ("compute", "known")
+
+    def __init__(self, compute: Any) -> None:
+        self.compute = compute
+        self.known: dict[Any, Any] = {}
+
+    def __call__(self, *args: Any) -> Any:
+        grad = args[0] if args else None
+        if type(grad) is not DeviceArray:
+            return self.compute(*args)
+        try:
+            key = (grad.shape, grad.strides, grad.dtype, *[outline_of(value) for value in args[1:]])
+            found = self.known.get(key)
+        except TypeError:  # a list among the arguments
+            return self.compute(*args)
+        if found is not None:
+            return window(grad, *found) if found else self.compute(*args)
+        made = self.compute(*args)
+        if len(self.known) >= VIEWS:
+            self.known.clear()
+        self.known[key] = view_of(grad, made)
+        return made
+
+
+def outline_of(value: Any) -> Any:
+    """What a view may depend on: how an array lies, or a number."""
+    return (value.shape, value.strides, value.dtype) if type(value) is DeviceArray else (type(value), value)
+
+
+def view_of(grad: DeviceArray, made: Any) -> Any:
+    """Shape, strides, dtype and beginning of a view of an array; () for what is none."""
+    if type(made) is not DeviceArray or not made.size:
+        return ()
+    if (made if made.base is None else made.base) is not (grad if grad.base is None else grad.base):
+        return ()
+    return made.shape, made.strides, made.dtype, made.address - grad.address
 
 
 HERE: dict[str, Any] = {

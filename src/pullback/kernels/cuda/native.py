@@ -22,6 +22,7 @@ from pullback.kernels.cuda.carry import upload
 from pullback.kernels.cuda.device import required
 from pullback.kernels.cuda.launch import counted, function, launch, loaded, window
 from pullback.kernels.cuda.pointwise import copy_into, made_for
+from pullback.kernels.cuda.recording import lasts
 
 NATIVE: dict[str, Callable[..., Any]] = {}
 """What computes an op on the device, by the op's key."""
@@ -92,7 +93,7 @@ def ramp(count: int, place: Any) -> Any:
     if found is None:
         if len(ramps) >= RAMPS:
             ramps.clear()
-        found = ramps[key] = upload(np.arange(count), place)
+        found = ramps[key] = lasts(upload(np.arange(count), place))
     return found
 
 

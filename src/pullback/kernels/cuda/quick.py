@@ -121,12 +121,14 @@ def remember(
         keep(recipes, key, args, [out], [1, 0, nbytes, *launch])
 
 
-def keep(recipes: dict[Any, Any], key: Any, args: Any, outs: list[DeviceArray], words: list[int]) -> None:
+def keep(
+    recipes: dict[Any, Any], key: Any, args: Any, outs: list[DeviceArray], words: list[int], held: Any = ()
+) -> None:
     """Let native code find a recipe."""
     if len(recipes) >= KEPT:
         recipes.clear()
     facts = [fact for out in outs for fact in (out.shape, out.strides, out.dtype)]
-    numbers = [a for a in args if type(a) is np.ndarray]  # whose identities are part of the key
+    numbers = [a for a in args if type(a) is np.ndarray] + [*held]  # whose identities or places are part of it
     recipes[key] = (as_words(words), len(outs), numbers, *facts)
 
 
@@ -138,6 +140,10 @@ def recorder(compute: Callable[..., Any], around: Callable[[Any], Any]) -> Calla
         if front is None:
             return compute(*args)
         key = key_of(args)
+        if key is None and any([is_nested(value) for value in args]):
+            return spread(args)
+        if key is None and any([isinstance(value, tuple) and type(value) is not tuple for value in args]):
+            return again(*[tuple(value) if isinstance(value, tuple) else value for value in args])  # sizes
         if key is None or len(args) > front.kernels.MOST_ARGS:
             return compute(*args)
         seen = tries.get(key, 0)
@@ -152,16 +158,85 @@ def recorder(compute: Callable[..., Any], around: Callable[[Any], Any]) -> Calla
             outs = list(out) if type(out) in (list, tuple) else [out]
             words = recording.words([a for a in args if type(a) is DeviceArray], outs)
             if words is not None and (len(outs) > 1) is (type(out) in (list, tuple)):
-                keep(recipes, key, args, outs, words)
+                keep(recipes, key, args, outs, words, recording.held)
         return out
 
+    def spread(args: tuple[Any, ...]) -> Any:
+        flat, pattern = leaves_of(args)
+        found = spreads.get(pattern)
+        if found is None:
+            if len(spreads) >= KEPT:
+                spreads.clear()
+            found = spreads[pattern] = Spread(compute, args)
+        return found(flat)
+
+    spreads: dict[Any, Spread] = {}
     tries: dict[Any, int] = {}
     maker_on(placed(0))
     front = pool_of(0).front
     if not isinstance(front, Front):
         front = None
     own = around(run)
-    return own if front is None else front.computing(own, recipes, tries)  # type: ignore[no-any-return]
+    again = own if front is None else front.computing(own, recipes, tries)
+    return again  # type: ignore[no-any-return]
+
+
+def is_nested(value: Any) -> bool:
+    """True for a list, and for a tuple of more than integers, by which calls are looked up."""
+    return type(value) is list or (type(value) is tuple and not all([type(n) is int for n in value]))
+
+
+def leaves_of(args: tuple[Any, ...]) -> tuple[list[Any], Any]:
+    """The items of lists among arguments beside each other, and how they lay: what is missing or a truth value counts,
+    because it decides about what is made."""
+    flat: list[Any] = []
+    pattern: list[Any] = []
+    for value in args:
+        if is_nested(value):
+            pattern.append((type(value), *[item if item is None or type(item) is bool else 0 for item in value]))
+            flat += value
+        else:
+            pattern.append(value if value is None or type(value) is bool else 0)
+            flat.append(value)
+    return flat, tuple(pattern)
+
+
+class Spread:
+    """A function whose arguments are partly in lists, and of whose results some may be None, as one of arrays."""
+
+    __slots__ = ("compute", "kind", "launch", "made", "shapes")
+
+    def __init__(self, compute: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        self.compute = compute
+        self.shapes = [(type(value), len(value)) if is_nested(value) else None for value in args]
+        self.kind: Any = None
+        self.made: list[bool] = []
+        """What makes the results, and which of them are there: the same in every call."""
+        self.launch = recorder(self.flat, lambda function: function)
+
+    def flat(self, *leaves: Any) -> Any:
+        """The function, of items beside each other; results that are there."""
+        given, at = [], 0
+        for shape in self.shapes:
+            if shape is None:
+                given.append(leaves[at])
+                at += 1
+            else:
+                given.append(shape[0](leaves[at : at + shape[1]]))
+                at += shape[1]
+        out = self.compute(*given)
+        self.kind = type(out) if type(out) in (list, tuple) else None
+        outs = list(out) if self.kind is not None else [out]
+        self.made = [one is not None for one in outs]
+        found = [one for one in outs if one is not None]
+        return found[0] if len(found) == 1 else found
+
+    def __call__(self, leaves: list[Any]) -> Any:
+        found = self.launch(*leaves)
+        if self.kind is None:
+            return found if self.made[0] else None
+        there = iter(found if type(found) in (list, tuple) else [found])
+        return self.kind([next(there) if one else None for one in self.made])
 
 
 WARM = 3

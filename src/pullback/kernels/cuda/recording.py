@@ -35,6 +35,8 @@ class Recording:
         self.taken: list[tuple[int, int]] = []
         """Memory that was taken: addresses and bytes."""
         self.spoiled = False
+        self.held: list[DeviceArray] = []
+        """Lasting arrays that kernels were told of, which must live as long as what is written down."""
         self.thread = threading.get_ident()
 
     def run(self, function: Callable[..., Any], *args: Any) -> Any:
@@ -112,7 +114,10 @@ class Recording:
                 known = relative(word, spans, self.taken[:before], places)
                 if known is None:
                     if any([start <= word < start + size for start, size in segments]):
-                        return None
+                        table = lasting.get((required(), word))
+                        if table is None:
+                            return None
+                        self.held.append(table)
                     known = (0, word)
                 made += known
             code += made
@@ -120,6 +125,19 @@ class Recording:
 
 
 MOST_WORDS = 64
+lasting: dict[Any, DeviceArray] = {}
+"""Tables that nobody changes, by driver and address: kernels that are launched again may be told of them."""
+
+
+def lasts(table: DeviceArray) -> DeviceArray:
+    """Note that nobody will change an array; no more than so many are kept."""
+    if len(lasting) >= MOST_TABLES:
+        lasting.clear()
+    lasting[required(), table.address] = table
+    return table
+
+
+MOST_TABLES = 256
 
 
 def relative(word: int, spans: Any, taken: Any, places: Any) -> tuple[int, int] | None:

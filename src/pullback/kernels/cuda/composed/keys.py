@@ -14,6 +14,7 @@ from pullback.kernels.cuda.index import are_numbers, each, index_put_into, put
 from pullback.kernels.cuda.index import index as selected_by
 from pullback.kernels.cuda.native import copied
 from pullback.kernels.cuda.pointwise import pointwise
+from pullback.kernels.cuda.recording import lasts
 
 BOOL = np.dtype(np.bool_)
 
@@ -29,7 +30,7 @@ def numbers_there(part: Any, place: Any) -> Any:
     if key not in brought:
         if len(brought) >= BROUGHT:
             brought.clear()
-        brought[key] = (host, upload(host, place))
+        brought[key] = (host, lasts(upload(host, place)))
     return brought[key][1]
 
 

@@ -89,3 +89,17 @@ def combine(code: Grid, how: str, place: str, more: Value) -> None:
     success = code.emit(f"extractvalue {pair}, 1", "i1")
     code.do(f"br {success}, label %{done}, label %{again}")
     code.block(done)
+
+
+def zeros_name(element: str) -> str:
+    """The name of the kernel that writes zeros."""
+    return f"index_zeros_{element}"
+
+
+def zeros_text(element: str) -> str:
+    """The module. Arguments: where, and how many."""
+    code = Grid(zeros_name(element), "out", "count")
+    index = code["x"] * THREADS + code["thread"]
+    with code.when(index < code["count"]):
+        code.write(code.const(0, element), "%out", index, element)
+    return code.whole()

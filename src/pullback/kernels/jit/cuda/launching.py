@@ -31,7 +31,7 @@ many words it is told, and for each what it is relative to and how far from ther
 RESULT, TEMPORARY, BASES = 16, 32, 48
 ROUND, SLOTS = 9, 4096
 """Blocks are multiples of 1 << ROUND bytes; free ones hang in this many lists."""
-MOST_ARGS, MOST_PARAMS = 8, 64
+MOST_ARGS, MOST_PARAMS = 15, 64
 
 
 def pointer(code: Code, word: Value) -> Value:
