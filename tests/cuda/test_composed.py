@@ -279,3 +279,40 @@ def test_tables_that_were_made_on_the_device_are_not_found_by_the_host() -> None
     there = run(x.cuda())
     assert torch.allclose(run(x), there.cpu())
     agree(lambda x: F.pad(x[None], (3, 2), mode="reflect"), matrix(3, 9))
+
+
+def test_numbers_of_distributions_are_made_where_their_tensors_are() -> None:
+    distributions = torch.distributions
+    for make in (
+        lambda x: distributions.Normal(x, 1.0).log_prob(x * 2),
+        lambda x: distributions.Normal(0.0, x.abs() + 1).entropy(),
+        lambda x: distributions.Gumbel(x, 2.0).log_prob(x),
+        lambda x: distributions.Laplace(x, 1.0).log_prob(x * 2),
+        lambda x: distributions.kl_divergence(distributions.Normal(x, 1.0), distributions.Normal(x * 0, 2.0)),
+        lambda x: distributions.Categorical(logits=x).entropy(),
+        lambda x: distributions.Bernoulli(logits=x).log_prob((x > 0).to(x.dtype).detach()),
+    ):
+        agree(make, matrix())
+    assert distributions.Normal(matrix().cuda(), 1.0).rsample().device.type == "cuda"
+
+
+def test_elements_that_are_not_zero_are_counted_on_the_device() -> None:
+    for x in (matrix().round(), matrix() > 0, torch.arange(24).reshape(4, 6) % 5):
+        agree(lambda x: x.count_nonzero(), x, grad=False)
+        agree(lambda x: x.count_nonzero(0), x, grad=False)
+
+
+def test_what_distributions_make_of_nothing_is_on_the_device_of_their_parameters() -> None:
+    x, distributions = matrix().cuda(), torch.distributions
+    probabilities = x.softmax(1)
+    for made in (
+        distributions.Bernoulli(probabilities).enumerate_support(),
+        distributions.Categorical(probabilities).enumerate_support(),
+        distributions.OneHotCategorical(probabilities).enumerate_support(),
+        distributions.Binomial(3, probabilities).enumerate_support(),
+        distributions.Categorical(probabilities).mean,
+        distributions.HalfCauchy(x.abs() + 1).mean,
+        distributions.Cauchy(x, 1.0).mean,
+        distributions.Cauchy(x, 1.0).variance,
+    ):
+        assert made.device == x.device

@@ -64,7 +64,7 @@ class Bernoulli(ExponentialFamily):
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         """Zero and one."""
-        return self._enumerated(torch.arange(2, dtype=self._param.dtype), expand)
+        return self._enumerated(torch.arange(2, dtype=self._param.dtype, device=self._param.device), expand)
 
     @property
     def _natural_params(self) -> tuple[Tensor]:

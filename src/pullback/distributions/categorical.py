@@ -69,7 +69,7 @@ class Categorical(Distribution):
     @property
     def mean(self) -> Tensor:
         """Not a number: categories have no order."""
-        return torch.full(self._extended_shape(), math.nan, dtype=self.probs.dtype)
+        return torch.full(self._extended_shape(), math.nan, dtype=self.probs.dtype, device=self.probs.device)
 
     @property
     def mode(self) -> Tensor:
@@ -79,7 +79,7 @@ class Categorical(Distribution):
     @property
     def variance(self) -> Tensor:
         """Not a number: categories have no order."""
-        return torch.full(self._extended_shape(), math.nan, dtype=self.probs.dtype)
+        return torch.full(self._extended_shape(), math.nan, dtype=self.probs.dtype, device=self.probs.device)
 
     def sample(self, sample_shape: Shape = ()) -> Tensor:
         """Draw with `torch.multinomial`."""
@@ -101,7 +101,7 @@ class Categorical(Distribution):
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         """The numbers of the categories."""
-        return self._enumerated(torch.arange(self._num_events, dtype=torch.long), expand)
+        return self._enumerated(torch.arange(self._num_events, dtype=torch.long, device=self._param.device), expand)
 
 
 class _OfCategories(Distribution):
@@ -178,7 +178,9 @@ class OneHotCategorical(_OfCategories):
     def enumerate_support(self, expand: bool = True) -> Tensor:
         """The rows of the identity matrix."""
         n = self.event_shape[0]
-        values = torch.eye(n, dtype=self._param.dtype).view((n,) + (1,) * len(self.batch_shape) + (n,))
+        values = torch.eye(n, dtype=self._param.dtype, device=self._param.device).view(
+            (n,) + (1,) * len(self.batch_shape) + (n,)
+        )
         return values.expand((n, *self.batch_shape, n)) if expand else values
 
 

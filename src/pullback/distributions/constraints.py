@@ -358,7 +358,7 @@ class _Square(Constraint):
     event_dim = 2
 
     def check(self, value: Tensor) -> Tensor:
-        return torch.full(value.shape[:-2], value.shape[-2] == value.shape[-1], dtype=torch.bool)
+        return torch.full(value.shape[:-2], value.shape[-2] == value.shape[-1], dtype=torch.bool, device=value.device)
 
 
 class _Symmetric(_Square):

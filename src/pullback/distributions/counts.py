@@ -94,7 +94,7 @@ class Binomial(Distribution):
     def enumerate_support(self, expand: bool = True) -> Tensor:
         """From none to all."""
         count = self._one_count("enumerate_support")
-        return self._enumerated(torch.arange(1 + count, dtype=self._param.dtype), expand)
+        return self._enumerated(torch.arange(1 + count, dtype=self._param.dtype, device=self._param.device), expand)
 
 
 class NegativeBinomial(Distribution):

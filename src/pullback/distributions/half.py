@@ -87,7 +87,7 @@ class HalfCauchy(_Half):
     @property
     def mean(self) -> Tensor:
         """Infinite."""
-        return torch.full(self._extended_shape(), math.inf, dtype=self.scale.dtype)
+        return torch.full(self._extended_shape(), math.inf, dtype=self.scale.dtype, device=self.scale.device)
 
     @property
     def variance(self) -> Tensor:

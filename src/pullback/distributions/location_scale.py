@@ -33,7 +33,7 @@ class Cauchy(Distribution):
     @property
     def mean(self) -> Tensor:
         """Not a number: the integral does not exist."""
-        return torch.full(self._extended_shape(), math.nan, dtype=self.loc.dtype)
+        return torch.full(self._extended_shape(), math.nan, dtype=self.loc.dtype, device=self.loc.device)
 
     @property
     def mode(self) -> Tensor:
@@ -43,7 +43,7 @@ class Cauchy(Distribution):
     @property
     def variance(self) -> Tensor:
         """Infinite."""
-        return torch.full(self._extended_shape(), math.inf, dtype=self.loc.dtype)
+        return torch.full(self._extended_shape(), math.inf, dtype=self.loc.dtype, device=self.loc.device)
 
     def rsample(self, sample_shape: Shape = ()) -> Tensor:
         """loc + ε scale."""

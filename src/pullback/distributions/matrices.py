@@ -25,7 +25,7 @@ def _mvdigamma(x: Tensor, p: int) -> Tensor:
     """The derivative of the logarithm of the multivariate gamma function."""
     if not x.gt((p - 1) / 2).all():
         raise AssertionError("Wrong domain for multivariate digamma function.")
-    return torch.digamma(x.unsqueeze(-1) - torch.arange(p, dtype=x.dtype).div(2)).sum(-1)
+    return torch.digamma(x.unsqueeze(-1) - torch.arange(p, dtype=x.dtype, device=x.device).div(2)).sum(-1)
 
 
 class Wishart(ExponentialFamily):
@@ -213,7 +213,7 @@ class LKJCholesky(Distribution):
         self.dim = dim
         (self.concentration,) = broadcast_all(concentration)
         # The squared length of each row but its diagonal; the first row has none and is drawn in vain, as in torch.
-        offset = torch.arange(dim - 1, dtype=self.concentration.dtype)
+        offset = torch.arange(dim - 1, dtype=self.concentration.dtype, device=self.concentration.device)
         offset = torch.cat([offset.new_zeros((1,)), offset])
         marginal = self.concentration + 0.5 * (dim - 2)
         self._beta = Beta(offset + 0.5, marginal.unsqueeze(-1) - 0.5 * offset)
@@ -239,7 +239,11 @@ class LKJCholesky(Distribution):
         """The powers of the diagonal, normalized: page 1999 of Lewandowski, Kurowicka, Joe, 2009."""
         self._check(value)
         diagonal = value.diagonal(dim1=-1, dim2=-2)[..., 1:]
-        order = 2 * (self.concentration - 1).unsqueeze(-1) + self.dim - torch.arange(2, self.dim + 1)
+        order = (
+            2 * (self.concentration - 1).unsqueeze(-1)
+            + self.dim
+            - torch.arange(2, self.dim + 1, device=self.concentration.device)
+        )
         powers = torch.sum(order * diagonal.log(), dim=-1)
         rows = self.dim - 1
         alpha = self.concentration + 0.5 * rows

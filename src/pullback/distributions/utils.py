@@ -34,14 +34,15 @@ def is_tensor_like(value: Any) -> bool:
 
 
 def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
-    """All values as tensors of one shape; a number takes the dtype of the first tensor, or the default dtype."""
+    """All values as tensors of one shape; a number takes the dtype and device of the first tensor, or the defaults."""
     if not all(is_tensor_like(value) or isinstance(value, Number) for value in values):
         raise ValueError(
             "Input arguments must all be instances of Number, torch.Tensor or objects implementing __torch_function__."
         )
     first = next((value for value in values if isinstance(value, Tensor)), None)
     kind = torch.get_default_dtype() if first is None else first.dtype
-    tensors = [value if is_tensor_like(value) else torch.tensor(value, dtype=kind) for value in values]
+    place = None if first is None else first.device
+    tensors = [value if is_tensor_like(value) else torch.tensor(value, dtype=kind, device=place) for value in values]
     return tuple(torch.broadcast_tensors(*tensors))
 
 

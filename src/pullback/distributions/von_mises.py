@@ -78,7 +78,7 @@ class VonMises(Distribution):
         """Propose in double precision until all are accepted: Best and Fisher, 1979."""
         loc, kappa, r = self.loc.double(), self.concentration.double(), self._proposal_r
         x = torch.empty(self._extended_shape(sample_shape), dtype=torch.double)
-        done = torch.zeros(x.shape, dtype=torch.bool)
+        done = torch.zeros(x.shape, dtype=torch.bool, device=x.device)
         while not done.all():
             u1, u2, u3 = torch.rand((3, *x.shape), dtype=torch.double).unbind()
             z = torch.cos(math.pi * u1)

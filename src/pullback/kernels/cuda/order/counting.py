@@ -101,6 +101,14 @@ def distribute(self: Any, weights: Any) -> Any:
 # ------------------------------------------------------------------ counting
 
 
+@native("count_nonzero_dim")
+def count_nonzero(self: Any, dim: Any = None) -> Any:
+    """How many elements are not zero."""
+    if type(self) is not DeviceArray or self.dtype.kind == "c":
+        return None
+    return reduced("sum", self if self.dtype == BOOL else comparable(self) != 0, dim or None, False, INT64)
+
+
 def counts(places: Any, weights: Any, bins: int, dtype: Any) -> Any:
     """How many places are in each bin, or the sums of their weights; None if no kernel can."""
     given = np.broadcast_to(filled((), dtype, 1, places.device), places.shape) if weights is None else weights
