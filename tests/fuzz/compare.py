@@ -9,7 +9,18 @@ from typing import Any
 import numpy as np
 
 from tests.conformance.library import TORCH, Library
-from tests.fuzz.program import FLOATS, HESSIANS, OTHERWISE, Observation, Program, Raised, observe, observe_otherwise
+from tests.fuzz.program import (
+    ASSIGNED,
+    FLOATS,
+    HESSIANS,
+    NAMES,
+    OTHERWISE,
+    Observation,
+    Program,
+    Raised,
+    observe,
+    observe_otherwise,
+)
 
 TOLERANCES = {"float64": 1e-8, "complex128": 1e-8, "float32": 1e-4, "complex64": 1e-4, "float16": 6e-3}
 """How far two numbers may lie apart, as a part of the number and, a tenth of it, of the largest number beside it."""
@@ -79,10 +90,10 @@ def first_difference(program: Program, expected: list[Observation], actual: list
     # What cancels is as small as the rounding of products of the leaves, not of the result.
     span = max([1.0, *(max(abs(leaf.low), abs(leaf.high)) for _, leaf in program.leaves)])
     looser = LOOSER.get(program.mode, 10.0)
-    for (where, wanted), (_, got) in zip(expected, actual, strict=False):
+    for (where, wanted), (_, got), coarse in zip(expected, actual, carried, strict=False):
         if program.mode != "eager" and isinstance(wanted, Raised) and isinstance(got, Raised):
             return None  # which of a program's errors a transform meets first is its own affair
-        found = differs(wanted, got, looser, carried, program.mode, span)
+        found = differs(wanted, got, looser, coarse or None, program.mode, span)
         if found is not None:
             return Difference(where, *found)
     if len(expected) != len(actual):
@@ -90,15 +101,41 @@ def first_difference(program: Program, expected: list[Observation], actual: list
     return None
 
 
-def narrowest(program: Program, expected: list[Observation]) -> float | None:
-    """The tolerance of the narrowest type a program rounds to on its way; None if all is double precision."""
-    said = " ".join([*program.lines, *(leaf.dtype for _, leaf in program.leaves), *dtypes_in(expected)])
-    if "out=" in said and any(leaf.dtype not in FLOATS for _, leaf in program.leaves):
-        said += " float32"  # which integers are computed in, wherever it is written
-    for tolerance, pattern in NARROW.items():
-        if pattern.search(said):
-            return tolerance
-    return None
+def narrowest(program: Program, expected: list[Observation]) -> list[float]:
+    """For each observation the tolerance of the narrowest type that may have gone into it; 0.0 for double precision.
+
+    What a line makes is as coarse as the coarsest tensor it names, and as what it says. Lines that name a tensor join
+    all their tensors, some of which may look at the memory of others: a write to one makes all of them as coarse.
+    """
+    coarse = {name: coarseness(leaf.dtype) for name, leaf in program.leaves}
+    whole = {name for name, leaf in program.leaves if leaf.dtype not in FLOATS}
+    joined = {name: {name} for name in coarse}
+    levels = []
+    for nr, line in enumerate(program.lines):
+        seen = dtypes_in(expected[nr][1]) if nr < len(expected) and program.mode == "eager" else []
+        named = [name for name in NAMES.findall(line) if name in coarse]
+        level = max([coarseness(" ".join([line, *seen])), *(coarse[name] for name in named)])
+        if "out=" in line and whole & set(named):
+            level = max(level, TOLERANCES["float32"])  # which integers are computed in, wherever it is written
+        levels.append(level)
+        group = set().union(*(joined[name] for name in named))
+        assigned = ASSIGNED.match(line)
+        if assigned:
+            group.add(assigned[1])
+            coarse[assigned[1]] = level
+        if not assigned or "out=" in line:
+            coarse.update(dict.fromkeys(group, max([level, *(coarse[name] for name in group)])))
+        joined.update(dict.fromkeys(group, group))
+    if program.mode == "eager":
+        return [*levels[: len(expected)], *(coarse[name] for name, _ in program.leaves)][: len(expected)]
+    last = next((match[1] for line in reversed(program.lines) if (match := ASSIGNED.match(line))), None)
+    group = joined.get(last, set(coarse))
+    return [max([coarseness(" ".join(dtypes_in(expected))), *(coarse[name] for name in group if name in coarse)])]
+
+
+def coarseness(said: str) -> float:
+    """The tolerance of the narrowest type a text names."""
+    return next((tolerance for tolerance, pattern in NARROW.items() if pattern.search(said)), 0.0)
 
 
 def dtypes_in(seen: Any) -> list[str]:

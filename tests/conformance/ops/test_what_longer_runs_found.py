@@ -470,3 +470,18 @@ def test_backward_through_such_an_out_names_what_has_no_derivative() -> None:
         return attempt(lambda: out.sum().backward())
 
     same(program)
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 7, 11])
+@pytest.mark.parametrize("name", ["std", "var", "std_mean", "var_mean"])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
+def test_equal_numbers_do_not_deviate_nor_do_their_derivatives(dtype: str, name: str, count: int) -> None:
+    def program(torch: Any) -> Any:
+        rows = (torch.arange(1, 40, dtype=torch.float64) / 7).to(getattr(torch, dtype))
+        x = rows.expand(count, 39).clone().requires_grad_()
+        found = getattr(torch, name)(x, 0)
+        spread = found[0] if isinstance(found, tuple) else found
+        spread.sum().backward()
+        return (spread != 0).sum(), (x.grad.abs() > 1e-6).sum()
+
+    same(program)

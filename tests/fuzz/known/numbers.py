@@ -19,6 +19,7 @@ from tests.fuzz.known.reason import (
     signs_of_nan,
     smallest,
     special,
+    to_single_precision,
 )
 from tests.fuzz.noise import FACTORING
 
@@ -67,6 +68,12 @@ ROUNDING = [
         given=(complex_numbers, mirrored),
     ),
     Known(
+        "logarithms of counts, which are float32 also beside double precision",
+        "value",
+        line=r"poisson_nll_loss\(.*full=True",
+        given=(to_single_precision,),
+    ),
+    Known(
         "bicubic samples of half precision, for which torch rounds every product",
         "value",
         line=r"grid_sample.*bicubic",
@@ -79,20 +86,23 @@ AT_SPECIAL_VALUES = [
     (r"conv|matmul|@|mm\(|bmm|mv\(|einsum|dot|linear|fft|linalg|lu|cholesky|solve|inverse|det|qr\(|geqrf|householder|ormqr|attention|cov|corrcoef|cdist|kron",
      "how far infinities and NaNs spread in products, transforms and factorisations"),
     (r"\b(std|var)\w*\(", "deviations of large numbers that are equal"),
-    (r"\bprod\(", "derivatives of products of several zeros and NaN"),
     (r"_polynomial_\w+\(", "polynomials of NaN, for which torch gives what lies in memory"),
     (r"(layer|batch|instance|group|rms)_norm\(", "statistics of numbers whose squares are infinite"),
-    (r"\b(__rmod__|remainder_?|fmod_?)\(|%", "derivatives of remainders at infinities, zero times which torch adds"),
     (r"\bcross\(", "differences of equal products of large numbers, of which torch rounds one twice"),
-    (r"__rmul__", "derivatives of products of complex numbers with infinities"),
     (r"\baddr\(", "products of complex numbers with infinities"),
-    (r"polar\(", "tangents of infinite complex numbers"),
     (r"ldexp_?\(", "products of complex numbers with infinities"),
     (r"logaddexp2?\(", "exponentials of infinite complex numbers"),
-    (r"cumprod", "tangents of running products at infinities"),
     (r"\bgradient\(", "quotients of infinite complex numbers"),
     (r"\bunique\(.*dim=", "NaN among slices, which torch sorts in no order"),
 ]  # fmt: skip
+
+DERIVATIVES_AT_SPECIAL_VALUES = [
+    (r"\bprod\(", "derivatives of products of several zeros and NaN"),
+    (r"\b(__rmod__|remainder_?|fmod_?)\(|%", "derivatives of remainders at infinities, zero times which torch adds"),
+    (r"__rmul__", "derivatives of products of complex numbers with infinities"),
+    (r"polar\(", "tangents of infinite complex numbers"),
+    (r"cumprod", "tangents of running products at infinities"),
+]
 
 NOT_FINITE = [
     Known(
@@ -159,6 +169,10 @@ NOT_FINITE = [
         given=(at_nan,),
     ),
     *(Known(why, "value", line=line, given=(special,)) for line, why in AT_SPECIAL_VALUES),
+    *(
+        Known(why, "value", line=line, modes=("backward", *TRANSFORMS), given=(special,))
+        for line, why in DERIVATIVES_AT_SPECIAL_VALUES
+    ),
     Known(
         "second derivatives at infinities, of which one library multiplies a zero by one",
         "value",

@@ -318,6 +318,12 @@ def near(case: Case) -> bool:
     return abs(one - other) <= coarse * max(abs(one), 1.0)
 
 
+def to_single_precision(case: Case) -> bool:
+    """They are the same to single precision."""
+    one, other = case.numbers or (0, 1)
+    return abs(one - other) <= 1e-6 * max(abs(one), 1.0)
+
+
 def at_nan(case: Case) -> bool:
     """A leaf holds a NaN where the numbers differ, or the call names one."""
     if "float('nan')" in case.text:

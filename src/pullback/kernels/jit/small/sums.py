@@ -52,8 +52,15 @@ def column_sums(element: str, otherwise: Callable[..., Any]) -> Callable[..., An
     return entry.builtin(result, "x.sum(0)", otherwise, [loop])
 
 
+EPSILON, LARGEST = 2.0**-52, 1e300
+"""The rounding error of a number, and a square beyond which nothing is said of it."""
+
+
 def moments(element: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
-    """A builtin f(rows, freedom) of the variance of each row and of its mean: `[2, rows]` in float64."""
+    """A builtin f(rows, freedom) of the variance of each row and of its mean: `[2, rows]` in float64.
+
+    A mean that is a row's first number but for rounding errors is taken for it: equal numbers do not deviate.
+    """
     name, note = f"moments_{DTYPES[element]}", "variances and means of rows"
     if (found := again(name, note, otherwise)) is not None:
         return found
@@ -85,7 +92,11 @@ def moments(element: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
         return code.reduce(four.get(), "add") + one.get()
 
     with code.loop(0, rows) as row:
-        mean = total(row * length, None) / code.convert(length, "double")
+        number = code.convert(length, "double")
+        mean = total(row * length, None) / number
         code.store(mean, target, rows + row)
-        code.store(total(row * length, mean) / freedom, target, row)
+        first = code.convert(code.load(source, row * length, element), "double")
+        apart, error = mean - first, first * number * EPSILON
+        near = (apart * apart <= error * error) & (error * error < LARGEST)
+        code.store(total(row * length, code.select(near, first, mean)) / freedom, target, row)
     return entry.builtin(result, note, otherwise)

@@ -47,7 +47,8 @@ def moments_of_any(rows: Array, freedom: float) -> Array:
     """The variance of each row and its mean, in double precision."""
     wide = rows.astype(DOUBLE)
     mean = np.add.reduce(wide, 1) / np.float64(rows.shape[1])
-    wide -= mean[:, None]
+    if count := rows.shape[1]:
+        wide -= reduce.centre(mean, wide[:, 0], count * np.finfo(DOUBLE).eps)[:, None]
     return np.stack([np.add.reduce(wide * wide, 1) / np.float64(freedom), mean])
 
 

@@ -63,6 +63,11 @@ def position(name: str, array: Array, axis: int | None, keepdim: bool) -> tuple[
     return None if compiled is None else compiled.position(name[3:], array, axis, keepdim)
 
 
+def centre(mean: Array, first: Array, error: float) -> Array:
+    """What deviations are taken from: of equal numbers the number, from which their mean is a rounding error away."""
+    return np.where(np.abs(mean - first) <= error * np.abs(first), first, mean)
+
+
 def variance(array: Array, axis: Any, keepdim: bool, count: int, freedom: float) -> tuple[Array, Array] | None:
     """The variance and the mean over `axis` in float64, in two passes; None where NumPy has to do it."""
     if array.dtype.kind != "f":
@@ -71,10 +76,13 @@ def variance(array: Array, axis: Any, keepdim: bool, count: int, freedom: float)
     if mean is None:
         return None
     mean /= count
-    squares = reduced("deviation", array, axis, keepdim, means=mean)
+    over = range(array.ndim) if axis is None else [d % array.ndim for d in ((axis,) if type(axis) is int else axis)]
+    first = array[tuple([slice(1) if d in over else slice(None) for d in range(array.ndim)])]
+    middle = centre(mean, first.astype(np.float64).reshape(mean.shape), count * np.finfo(array.dtype).eps)
+    squares = reduced("deviation", array, axis, keepdim, means=middle)
     if squares is None:
         return None
-    # The squares were taken around the mean as the array's dtype has it.
-    rounded = mean.astype(array.dtype) - mean
-    squares = np.maximum(squares - count * rounded * rounded, 0)
+    # The squares were taken around what the array's dtype makes of that, not around the mean.
+    beside = middle.astype(array.dtype) - mean
+    squares = np.maximum(squares - count * beside * beside, 0)
     return squares / np.float64(max(freedom, 0)), mean
