@@ -204,7 +204,7 @@ def check_addmv(self: Array, mat: Array, vec: Array, *, beta: Number, alpha: Num
 )
 def addmv(self: Array, mat: Array, vec: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """Return `beta * input + alpha * (mat @ vec)` for shapes `(n, m)` and `(m,)`; `input` broadcasts to `(n,)`."""
-    if self.ndim > 1 or self.dtype is not mat.dtype:
+    if self.ndim > 1 or not self.dtype is mat.dtype is vec.dtype:
         raise different(self, mat)
     if is_half(self.dtype):  # torch rounds the factors here, and beta * self
         first, other = (self.dtype.type(exact_number(factor, FROM_NUMPY[self.dtype])) for factor in (beta, alpha))

@@ -219,6 +219,7 @@ def check_search(boundaries: Array, values: Array, right: bool, side: str | None
         check_sorter(boundaries, sorter, start)
     if values.size:  # both become what they promote to
         refuse("searchsorted_out_cpu", values if boundaries.dtype.kind == "b" else boundaries, "bc")
+        refuse("searchsorted_out_cpu", values, "c")
 
 
 def check_sorter(boundaries: Array, sorter: Array, start: str) -> None:
@@ -256,6 +257,7 @@ def places(
         and sorted_sequence.ndim == 1
         and not out_int32
         and sorted_sequence.dtype.kind not in "cb"
+        and self.dtype.kind != "c"
     ):
         return kernels.searchsorted(sorted_sequence, self, side_of)
     check_search(sorted_sequence, self, right, side, sorter)

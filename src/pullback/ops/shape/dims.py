@@ -74,8 +74,8 @@ def permute(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
 
 def check_transpose(self: Array, dim0: int, dim1: int) -> None:
     """Both dimensions are there; of numbers of many digits NumPy says something else."""
-    normal_dim(dim0, self.ndim)
-    normal_dim(dim1, self.ndim)
+    normal_dim(as_index(dim0), self.ndim)
+    normal_dim(as_index(dim1), self.ndim)
 
 
 @op(

@@ -203,6 +203,7 @@ def permute_copy(self: Array, dims: Any) -> Array:
 )
 def transpose_copy(self: Array, dim0: int, dim1: int) -> Array:
     """Swap the dimensions `dim0` and `dim1`, like `transpose`, but in new memory."""
+    check_transpose(self, dim0, dim1)
     return transpose(self, dim0, dim1).copy()
 
 
@@ -272,7 +273,7 @@ def slice_copy(self: Array, dim: int = 0, start: int | None = None, end: int | N
 )
 def unfold_copy(self: Array, dimension: int, size: int, step: int) -> Array:
     """Copy all windows of `size` elements along `dimension`, `step` apart, like `Tensor.unfold`, but in new memory."""
-    return unfold_windows(self, dimension, index(size), index(step)).copy()
+    return unfold_windows(self, index(dimension), index(size), index(step)).copy()
 
 
 @op(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback._arrays.half import is_half, rounded
-from pullback._dtype import FROM_NUMPY
+from pullback._dtype import FROM_NUMPY, promote_types
 from pullback._modes import in_transform
 from pullback._op.define import Array, function, op
 from pullback._runtime.messages import cannot_cast, shape_text
@@ -41,7 +41,7 @@ def check_probabilities(self: Array, target: Array, weight: Array | None, reduct
     if self.dtype is not target.dtype:
         kinds = f"{FROM_NUMPY[target.dtype].scalar_type} but expected {FROM_NUMPY[self.dtype].scalar_type}"
         raise RuntimeError(f"Found dtype {kinds}")
-    refuse("binary_cross_entropy", self, "c")
+    refuse("binary_cross_entropy", self, "biuc")
     if not within_one(self):
         raise RuntimeError("all elements of input should be between 0 and 1")
     if not within_one(target):
@@ -279,6 +279,9 @@ def coded_logit_loss(
     if weight is not None or pos_weight is not None:
         refuse_gradient("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
         for given in (pos_weight, weight):
+            if given is not None and given.is_complex() and not target.is_complex():
+                kind = promote_types(target.dtype, given.dtype).scalar_type
+                raise RuntimeError(cannot_cast(kind, target.dtype.scalar_type))
             if given is not None:
                 check_weight(expand(input, common_shape(input.shape, target.shape)), given)
     return logit_loss(input, target, weight, pos_weight, reduction)
