@@ -17,5 +17,6 @@ def code_of(source: str, filename: str) -> Any:
 
 def function_of(source: str, space: dict[str, Any], name: str, filename: str) -> Any:
     """The function of this name that a text defines."""
-    exec(code_of(source, filename), space)
+    code = code_of(source, filename)
+    exec(code, space)
     return space[name]

@@ -148,19 +148,11 @@ class Watch:
             self.why = f"{what} at {frame.f_code.co_filename}:{frame.f_lineno}"
 
 
-def suspended() -> Any:
-    """Hear of nothing that this thread calls; what hears of it again."""
-    before = sys.getprofile()
-    sys.setprofile(None)
-    watch = getattr(before, "__self__", None)
-    return watch.install if type(watch) is Watch else lambda: sys.setprofile(before)
-
-
 def unwatched(op: Any, function: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Call a function of arrays that an op of this library has, and let the hook rest meanwhile: the user's code does
-    not run there, unless it is given as an argument."""
-    watched = type(getattr(sys.getprofile(), "__self__", None)) is Watch
-    if not watched or not is_library(op.module.get("__name__")):
+    not run there, unless it is given as an argument. The native hook passes over what it calls as it is."""
+    watch = getattr(sys.getprofile(), "__self__", None)
+    if type(watch) is not Watch or watch.hook is not None or not is_library(op.module.get("__name__")):
         return function(*args, **kwargs)
     if any([callable(value) for value in (*args, *kwargs.values())]):
         return function(*args, **kwargs)
@@ -169,6 +161,14 @@ def unwatched(op: Any, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
     finally:
         resume()
+
+
+def suspended() -> Any:
+    """Hear of nothing that this thread calls; what hears of it again."""
+    before = sys.getprofile()
+    sys.setprofile(None)
+    watch = getattr(before, "__self__", None)
+    return watch.install if type(watch) is Watch else lambda: sys.setprofile(before)
 
 
 @cache
