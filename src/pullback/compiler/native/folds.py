@@ -22,8 +22,8 @@ MOST = 8192
 """Blocks: larger arrays have larger ones."""
 PARTS = 4
 """Sums of a block that do not wait for each other, and round less."""
-TOGETHER = 8
-"""Blocks that are worth a thread."""
+TOGETHER = 7
+"""Blocks that are worth a thread: an odd number, so that chunks may be cut between any two."""
 
 
 class Fold:
