@@ -102,7 +102,7 @@ def cast_to(grad: Any, have: np.dtype[Any], wanted: np.dtype[Any], source: Node 
         grad = grad.real
     if isinstance(grad, Tensor):
         return grad.to(FROM_NUMPY[wanted])
-    return grad.astype(wanted)
+    return grad.astype(wanted, copy=False)
 
 
 def summed(before: Any, grad: Any) -> Any:
