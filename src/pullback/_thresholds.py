@@ -40,9 +40,10 @@ NARROW_PRODUCT = 4
 POINTWISE_SHARE = 1 << 16
 """Cheap operations that are worth another thread: as long as one takes to wake, 5 us."""
 REGION_SHARE = POINTWISE_SHARE // 8
-"""The same inside of a compiled program: its threads are awake, and each has the data of its part in its cache.
+"""Elements that are worth another thread inside of a compiled program, however cheap the operations.
 
-A loop that one thread does alone fetches what the others have written, which takes several times as long as the loop.
+Its threads are awake, and each has the data of its part in its cache: a loop that one thread does alone fetches what
+the others have written, which takes several times as long as the loop.
 """
 ROWS_SHARE = 32768
 """Elements of rows per share of a thread: below that, waking another costs more than it saves."""

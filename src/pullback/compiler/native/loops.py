@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from pullback._arrays.memory import joined
-from pullback._thresholds import REGION_SHARE
+from pullback._thresholds import POINTWISE_SHARE, REGION_SHARE
 from pullback.compiler.native.pieces import Point, Reduce, Window
 from pullback.compiler.native.tables import Call, Open, Place, shared
 from pullback.kernels.jit.compiler.target import ELEMENTS, SIZES, VECTOR_BYTES
@@ -142,7 +142,9 @@ class Group:
         body = self.planned()
         order = body.order
         total = prod(body.sizes)
-        share = max(REGION_SHARE // max(body.cost, 1), 512) & -64
+        share = max(POINTWISE_SHARE // max(body.cost, 1), 512) & -64
+        if total > 2 * REGION_SHARE:
+            share = min(share, REGION_SHARE)
         grain = 0 if total <= 2 * share and not ranged else max(share // (total // body.sizes[0]), 1)
         key = f"{described(order, type(code) is Open)} {places_in(order, body.loads)} {places_in(order, self.stores)} "
         windows = [window for window, _ in (*body.loads, *body.stores)]

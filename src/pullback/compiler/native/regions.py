@@ -220,7 +220,7 @@ class Function:
                         item.group.stores = [pair for pair in item.group.stores if pair[0].base is not x]
             if type(item) is not Group or item.stores:
                 out.append(item)
-        found = in_rows(out, work_of)
+        found = in_rows(out)
         users: dict[Base, set[int]] = {}
         for nr, item in enumerate(found):
             for window in (*reads_of(item), *writes_of(item)):
@@ -287,7 +287,7 @@ class Function:
             elif type(item) is Fold:
                 calls += item.calls(code, place)
             elif type(item) is Rows:
-                calls.append(item.call(code, place, 8 * work_of(item)))
+                calls.append(item.call(code, place))
             else:
                 calls.append(call_of_reduction(code, item, place))
         return calls

@@ -8,6 +8,7 @@ only these loops see has no other place than that: each thread has memory for on
 from __future__ import annotations
 
 from functools import partial
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,8 +23,6 @@ from pullback.kernels.jit.language.code import Code, Value
 
 FEWEST = 16
 """Rows that are worth it."""
-LEAST = REGION_SHARE // 4
-"""Vectors that are worth a thread."""
 NEAR = 1 << 15
 """Bytes that stay in the first-level cache."""
 BACK = 4
@@ -158,7 +157,7 @@ class Rows:
         found = [window for item in self.items for window in windows_of(item)[1] if window.base not in self.inside]
         return found if self.local is None else [*found, self.local]
 
-    def call(self, code: Code, place: Place, work: int) -> Call:
+    def call(self, code: Code, place: Place) -> Call:
         """The call of a function that calls the loops for one block of rows after the other."""
 
         def inner(window: Window) -> tuple[int, ...]:
@@ -181,7 +180,8 @@ class Rows:
             while room < len(made.arguments):
                 room *= 2
         name = loop(code, f"rows_{room}", partial(walk, room=room))
-        return Call(name, arguments, self.count, max(REGION_SHARE * self.count // work, 1))
+        grain = max(REGION_SHARE * self.count // max([size_of(item) for item in self.items]), 1)
+        return Call(name, arguments, self.count, grain)
 
 
 def walk(code: Code, room: int) -> None:
@@ -207,9 +207,14 @@ def walk(code: Code, room: int) -> None:
             at.set(at.get() + count * 2 + 3)
 
 
-def in_rows(items: list[Any], work_of: Any) -> list[Any]:
+def size_of(item: Any) -> int:
+    """How many elements a loop goes through."""
+    return prod(item.shape) if type(item) is Group else item.x.size if type(item) is Reduce else 0
+
+
+def in_rows(items: list[Any]) -> list[Any]:
     """The items of a region, with loops over the same rows in one. A loop may pass what it has nothing to do with."""
-    if sum([work_of(item) for item in items if type(item) in (Group, Reduce)]) <= LEAST:
+    if not any([size_of(item) > 2 * REGION_SHARE for item in items]):
         return items
     out: list[Any] = []
     for item in items:
@@ -220,7 +225,10 @@ def in_rows(items: list[Any], work_of: Any) -> list[Any]:
                 rows = Rows()
                 if rows.take(item, facts):
                     out[-1] = rows
-    large = [type(item) is Rows and len(item.items) > 1 and work_of(item) > LEAST for item in out]
+    large = [
+        type(item) is Rows and len(item.items) > 1 and max([size_of(one) for one in item.items]) > 2 * REGION_SHARE
+        for item in out
+    ]
     if not any(large):
         return items
     return [one for item, keeps in zip(out, large, strict=True)
