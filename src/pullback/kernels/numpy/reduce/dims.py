@@ -76,13 +76,28 @@ def variance(array: Array, axis: Any, keepdim: bool, count: int, freedom: float)
     if mean is None:
         return None
     mean /= count
-    over = range(array.ndim) if axis is None else [d % array.ndim for d in ((axis,) if type(axis) is int else axis)]
-    first = array[tuple([slice(1) if d in over else slice(None) for d in range(array.ndim)])]
-    middle = centre(mean, first.astype(np.float64).reshape(mean.shape), count * np.finfo(array.dtype).eps)
-    squares = reduced("deviation", array, axis, keepdim, means=middle)
+    squares = deviations(array, axis, keepdim, mean)
     if squares is None:
         return None
-    # The squares were taken around what the array's dtype makes of that, not around the mean.
-    beside = middle.astype(array.dtype) - mean
-    squares = np.maximum(squares - count * beside * beside, 0)
+    over = range(array.ndim) if axis is None else [d % array.ndim for d in ((axis,) if type(axis) is int else axis)]
+    first, middle, last = (
+        array[tuple([slice(at(n), at(n) + 1) if d in over else slice(None) for d, n in enumerate(array.shape)])]
+        for at in (lambda n: 0, lambda n: n // 2, lambda n: n - 1)
+    )
+    alike = ((first == middle) & (first == last)).reshape(mean.shape)
+    if alike.any():  # maybe all of them are, whose mean is a rounding error away from them
+        number = np.where(alike, first.astype(np.float64).reshape(mean.shape), mean)
+        around = reduced("deviation", array, axis, keepdim, means=number)
+        squares = np.where(alike & (around == 0), 0, squares)
     return squares / np.float64(max(freedom, 0)), mean
+
+
+def deviations(array: Array, axis: Any, keepdim: bool, mean: Array) -> Array | None:
+    """The sums of squared distances from the mean over `axis`."""
+    squares = reduced("deviation", array, axis, keepdim, means=mean)
+    if squares is None:
+        return None
+    # The squares were taken around the mean as the array's dtype has it.
+    rounded = mean.astype(array.dtype) - mean
+    count = array.size // max(mean.size, 1)
+    return np.maximum(squares - count * rounded * rounded, 0)
