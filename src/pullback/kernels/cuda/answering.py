@@ -11,7 +11,17 @@ from pullback._arrays.memory import is_non_overlapping_and_dense
 from pullback.kernels.compiled import room
 from pullback.kernels.cuda import array as arrays
 from pullback.kernels.cuda.array import DeviceArray, reach
-from pullback.kernels.cuda.carry import by_host, download, download_into, numbers_too, place_among, store, upload
+from pullback.kernels.cuda.carry import (
+    Refused,
+    attempts,
+    by_host,
+    download,
+    download_into,
+    numbers_too,
+    place_among,
+    store,
+    upload,
+)
 from pullback.kernels.cuda.composed import keys, words
 from pullback.kernels.cuda.device import required, stream_on
 from pullback.kernels.cuda.launch import BLOCK, launch
@@ -56,6 +66,8 @@ def ufunc(function: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str,
         made = words.of_ufunc(function.__name__, method, inputs, kwargs) if made is None else made
         if made is not None:
             return made
+        if attempts.depth and method in ("reduce", "accumulate", "reduceat"):
+            return Refused()
     call = getattr(function, method)
     if outs:
         kwargs["out"] = tuple(outs)

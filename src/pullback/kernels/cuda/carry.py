@@ -32,6 +32,23 @@ class NoKernel(Exception):
     """What is attempted on the device alone has come to something that only the host can do."""
 
 
+def refuse(self: Any, *args: Any) -> Any:
+    """End the attempt."""
+    raise NoKernel("a reduction")
+
+
+class Refused:
+    """Stands for a reduction that only the host can do: whoever looks at it ends the attempt.
+
+    An error in the reduction itself would pass through NumPy, which then never lets go of the operands.
+    """
+
+    __slots__ = ()
+    __bool__ = __len__ = __iter__ = __getitem__ = __float__ = __int__ = __index__ = __array__ = refuse
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = refuse  # type: ignore[assignment]
+    __array_ufunc__ = __array_function__ = refuse
+
+
 class Attempts(threading.local):
     """How many attempts this thread is inside of: see composed.py."""
 
