@@ -9,8 +9,6 @@ from __future__ import annotations
 from operator import index as as_index
 from typing import Any
 
-import numpy as np
-
 from pullback._arrays.memory import empty_in_order, row_major
 from pullback._dtype import FROM_NUMPY, complex64, complex128, defaults, float32, float64
 from pullback._op.define import Array, linear, op
@@ -31,7 +29,7 @@ def transformed_last(result: Any, source: Any, dims: tuple[int, ...]) -> Any:
     Before them lie the others, in the order they have in the memory of the source.
     """
     ndim = result.ndim
-    if ndim < 2 or type(result) is not np.ndarray or not result.size:
+    if ndim < 2 or not result.size:
         return result
     order = transformed_order(source, dims)
     if order == list(range(ndim)):
