@@ -38,6 +38,14 @@ brought: dict[Any, tuple[Any, Any]] = {}
 BROUGHT = 64
 
 
+def number_there(value: Any, array: Any) -> Any:
+    """What is to be written to an array: one of the device, or a number brought there; None for arrays of the host."""
+    if type(value) is DeviceArray:
+        return value
+    host = np.asarray(value)
+    return None if host.ndim else upload(host.astype(array.dtype), array.device)
+
+
 def keyed(array: Any, key: Any) -> tuple[Any, list[Any]] | None:
     """A view of an array, and the numbers or masks that select from its dimensions; None for other keys."""
     parts = list(key) if type(key) is tuple else [key]
@@ -79,14 +87,9 @@ def write_to(array: Any, key: Any, value: Any) -> bool:
     found = keyed(array, key)
     if found is None:
         return False
-    given = value
-    if type(value) is not DeviceArray:
-        host = np.asarray(value)
-        if host.ndim:
-            return False
-        given = upload(host.astype(array.dtype), array.device)
-    elif value.dtype != array.dtype:
-        given = copied(value, array.dtype)
+    given = number_there(value, array)
+    if given is not None and given.dtype != array.dtype:
+        given = copied(given, array.dtype)
     return given is not None and bool(index_put_into(found[0], found[1], given))
 
 
@@ -98,13 +101,10 @@ def join_at(name: str, array: Any, key: Any, value: Any) -> bool:
     how, found = JOINING.get(name), keyed(array, key)
     if how is None or found is None:
         return False
-    given = value
-    if type(value) is not DeviceArray:
-        host = np.asarray(value)
-        if host.ndim:
-            return False
-        given = upload(host.astype(array.dtype), array.device)
-    return given.dtype == array.dtype and bool(index_put_into(found[0], found[1], given, True, how))
+    given = number_there(value, array)
+    if given is None or given.dtype != array.dtype:
+        return False
+    return bool(index_put_into(found[0], found[1], given, True, how))
 
 
 def written(name: str, args: Any, kwargs: Any) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY
 from pullback._thresholds import FEW_DRAWS, MANY_DRAWS
 from pullback.kernels.compiled import room
-from pullback.kernels.numpy.random.engine import LOWER_HALF_FIRST, Engine
+from pullback.kernels.numpy.random.engine import Engine, joined
 
 # Long draws are made in pieces that stay in the processor's cache. A multiple of 16, for `normal`.
 PIECE = 32768
@@ -75,7 +75,7 @@ def floats_of(words: np.ndarray) -> np.ndarray:
 
 def doubles_of(words: np.ndarray) -> np.ndarray:
     """Numbers in [0, 1), of 53 bits of two words each."""
-    bits = words.reshape(-1, 2)[:, ::LOWER_HALF_FIRST].copy().view(np.uint64).reshape(-1)
+    bits = joined(words)
     np.bitwise_and(bits, _MASK_53, bits)
     # Signed, because that conversion has a machine instruction.
     values = bits.view(np.int64).astype(np.float64)

@@ -40,6 +40,11 @@ LOWER_HALF_FIRST = -1 if sys.byteorder == "little" else 1
 """The step that brings the halves of a number, upper half first, into this machine's order."""
 
 
+def joined(words: np.ndarray) -> np.ndarray:
+    """Numbers of 64 bits of two words each, the first being the upper half; a new array."""
+    return words.reshape(-1, 2)[:, ::LOWER_HALF_FIRST].copy().view(UINT64).reshape(-1)
+
+
 class Engine:
     """A generator of raw 32 and 64 bit numbers, equal to torch's CPU generator for the same seed or state.
 
@@ -132,7 +137,7 @@ class Engine:
 
     def raw64(self, n: int) -> np.ndarray:
         """Draw `n` numbers of 64 bits as a uint64 array; the first 32 bits drawn are the upper half."""
-        return self.raw32(2 * n).reshape(n, 2)[:, ::LOWER_HALF_FIRST].copy().view(UINT64).reshape(n)
+        return joined(self.raw32(2 * n))
 
     def ready(self) -> int:
         """Count the numbers left in the block, starting a new one if there are none."""
