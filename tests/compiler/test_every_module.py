@@ -109,6 +109,25 @@ def resized(inputs, size):
     return [x[torch.arange(size) % first] if x.dim() and x.shape[0] == first else x for x in inputs]
 
 
+def called(function, module, inputs):
+    """What a call and its backward leave: the result, gradients and buffers, or the error, but for where it was made,
+    which only eager code tells."""
+    inputs = [x.detach().requires_grad_() if x.is_floating_point() else x for x in inputs]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            out = function(*inputs)
+        wanting = [t for t in tensors_in(out) if t.requires_grad]
+        if wanting:
+            sum((t * 0.5).sum() for t in wanting).backward()
+    except (RuntimeError, ValueError, IndexError, AssertionError) as error:
+        return [(type(error).__name__, str(error).partition("\n")[0])]
+    grads = [None if p.grad is None else seen(p.grad) for p in (*inputs, *module.parameters())]
+    left = [seen(out), grads, [seen(b) for b in module.buffers()]]
+    module.zero_grad()
+    return left
+
+
 @pytest.mark.parametrize("text", MODULES)
 def test_a_module_is_given_batches_of_other_sizes(text):
     """Each size a few times, so that all become native code, and all of them again; 0 and 1 among them."""
@@ -119,24 +138,7 @@ def test_a_module_is_given_batches_of_other_sizes(text):
         function = way(module)
         steps = []
         for size in (3, 3, 3, 1, 1, 1, 6, 6, 6, 0, 0, 0, 3, 0, 1, 6):
-            inputs = resized(MODULES[text](), size)
-            inputs = [x.detach().requires_grad_() if x.is_floating_point() else x for x in inputs]
-            try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    out = function(*inputs)
-                wanting = [t for t in tensors_in(out) if t.requires_grad]
-                if wanting:
-                    sum((t * 0.5).sum() for t in wanting).backward()
-            except (RuntimeError, ValueError, IndexError, AssertionError) as error:
-                steps.append(
-                    (type(error).__name__, str(error).partition("\n")[0])
-                )  # where it was made, only eager code tells
-                continue
-            steps.append(seen(out))
-            steps.append([None if p.grad is None else seen(p.grad) for p in (*inputs, *module.parameters())])
-            steps.append([seen(b) for b in module.buffers()])
-            module.zero_grad()
+            steps += called(function, module, resized(MODULES[text](), size))
         found.append(steps)
     eager, native = found
     same(native, eager, rounding=True)

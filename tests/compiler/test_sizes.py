@@ -18,7 +18,7 @@ from pullback.compiler.sizes import MOST_SIZES
 from pullback.kernels.compiled import room
 from pullback.nn import functional as F
 from tests.compiler.support import same, seen
-from tests.compiler.test_every_module import MODULES, resized, tensors_in
+from tests.compiler.test_every_module import MODULES, called, resized
 
 NATIVE = room("runtime.calls") is not None
 
@@ -55,23 +55,8 @@ def test_a_module_gives_for_any_size_what_its_program_for_that_size_gives(text):
         function = torch.compile(module, dynamic=dynamic, recompile_limit=1000)
         steps = []
         for size in [n for n in sizes for _ in range(3)]:
-            inputs = resized(MODULES[text](), size)
-            inputs = [x.detach().requires_grad_() if x.is_floating_point() else x for x in inputs]
-            try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    out = function(*inputs)
-                wanting = [t for t in tensors_in(out) if t.requires_grad]
-                if wanting:
-                    sum((t * 0.5).sum() for t in wanting).backward()
-            except (RuntimeError, ValueError, IndexError, AssertionError) as error:
-                steps.append((type(error).__name__, str(error).partition("\n")[0]))
-                continue
-            steps.append(seen(out))
-            steps.append([None if p.grad is None else seen(p.grad) for p in (*inputs, *module.parameters())])
-            steps.append([seen(b) for b in module.buffers()])
+            steps += called(function, module, resized(MODULES[text](), size))
             steps.append(torch.get_rng_state().numpy().copy())
-            module.zero_grad()
         found.append(steps)
     same(*found)
 
