@@ -28,7 +28,7 @@ def training(tail):
 
     def build():
         model = nn.Sequential(nn.Linear(4, 6), nn.Dropout(0.3), nn.BatchNorm1d(6), nn.Linear(6, 1))
-        optimizer = optim.Adam(model.parameters(), lr=0.05)
+        optimizer = optim.Adam(model.parameters(), lr=0.05, eps=1e-3)  # where only rounding is left of gradients
 
         def step(x, y):
             optimizer.zero_grad()

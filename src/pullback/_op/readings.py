@@ -19,11 +19,22 @@ from pullback._op.patch import unpatched
 from pullback._runtime.building import made
 
 namespaces: dict[str, dict[str, Any]] = {}
+complete: dict[str, dict[str, Any]] = {}
+"""Those of which all names have been read."""
 
 
 def array_namespace(module: str) -> dict[str, Any]:
     """The globals of a module in the array reading."""
-    return made(lambda: filled(module))  # a second thread must not see names that are still being read
+    return complete.get(module) or made(lambda: completed(module))
+
+
+def completed(module: str) -> dict[str, Any]:
+    """The same, where a second thread must not see names that are still being read."""
+    outermost = len(namespaces) == len(complete)
+    found = filled(module)
+    if outermost:
+        complete.update(namespaces)
+    return found
 
 
 def filled(module: str) -> dict[str, Any]:

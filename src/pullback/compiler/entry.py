@@ -11,6 +11,7 @@ from pullback._runtime.building import loaded
 from pullback._runtime.quiet import SILENT, errors
 from pullback.compiler.arguments import Arguments
 from pullback.compiler.branches import Missed
+from pullback.compiler.guards import guard_of
 from pullback.compiler.program import EFFECT
 from pullback.compiler.replay import runner
 from pullback.kernels.compiled import room
@@ -37,6 +38,7 @@ class Entry:
         self.program: Any = None
         self.history: Any = None
         self.run: Any = None
+        """The code; None before the program is called again."""
         self.source = ""
         self.results: Any = None
         self.calls = 0
@@ -92,21 +94,22 @@ class Entry:
         """The steps that native code does not do, and why."""
         return {step.name: step.native for step in self.steps if step.kind != EFFECT and step.name != "region"}
 
-    def upgrade(self) -> None:
-        """Put native code in place of the steps it can do, in the program and its backward."""
-        if room("runtime.calls") is None:
-            return
-        with_native_code = loaded("pullback.compiler.native.regions").with_native_code  # without llvmlite it cannot be
-        self.guard = loaded("pullback.compiler.native.checks").native_guard(self.notes, self.guard)
+    def settle(self, native: bool) -> None:
+        """Write the code of a program that is called again, and of its guard: with native code in place of the steps it
+        can do, if wanted and there is a compiler."""
         given, wanted = self.signature
-        self.steps = with_native_code(self.program, self.steps, wanted, self.sized)
-        self.run, self.source = runner(self.program, self.steps, given, wanted)
+        native = native and room("runtime.calls") is not None
+        if native:
+            with_native_code = loaded("pullback.compiler.native.regions").with_native_code
+            self.steps = with_native_code(self.program, self.steps, wanted, self.sized)
         history = self.history
-        if history is not None and history.run is not None:
-            given, wanted = history.signature
-            history.steps = with_native_code(self.program, history.steps, wanted, self.sized)
-            history.run, history.source = runner(self.program, history.steps, given, wanted)
+        if native and history is not None and history.run is not None:
+            history.steps = with_native_code(self.program, history.steps, history.signature[1], self.sized)
+            history.run, history.source = runner(self.program, history.steps, *history.signature)
             history.native = True
+        guard = loaded("pullback.compiler.native.checks").native_guard if native else guard_of
+        self.guard = guard(self.notes)
+        self.run, self.source = runner(self.program, self.steps, given, wanted)
 
 
 def casting() -> set[Any]:

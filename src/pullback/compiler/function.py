@@ -22,21 +22,19 @@ from pullback.compiler.capture import Recorder
 from pullback.compiler.checking import checked
 from pullback.compiler.division import Division, located, target_of
 from pullback.compiler.entry import Entry, casting, mode_key
-from pullback.compiler.guards import Survey, Unguarded, first_broken, guard_of, same, told
+from pullback.compiler.guards import Survey, Unguarded, first_broken, same, told
 from pullback.compiler.history import finish_history, recorded_history, windows_of
 from pullback.compiler.lowering import lower_graph
 from pullback.compiler.numbers import asks_for_class, unseen_by
 from pullback.compiler.program import BRANCH, EFFECT
 from pullback.compiler.reads import MOST_BRANCHES
-from pullback.compiler.replay import runner, without_dead
+from pullback.compiler.replay import without_dead
 from pullback.compiler.results import Results, kept_containers, with_exact
 from pullback.compiler.sizes import FEW, Family, Sizes, forget_arguments, key_of, ticks, without_oldest
 from pullback.compiler.watch import Trail, Watch
 
 CHECKED, CHECKED_EVERY = 4, 500
 """With `check=True`: the first calls, and every so many later, run the function beside the program."""
-WARM = 2
-"""The call of a program at which it becomes native code: before, nobody knows whether it is called again."""
 LIMIT = 8
 """Programs for one function: torch's recompile_limit."""
 TRIES = 3
@@ -125,9 +123,10 @@ class Compiled:
                 entry.used = next(ticks)
                 if entry.ready is not None:
                     return entry.ready(*args, **kwargs)
-                if entry.calls == WARM and self.native and not self.exact:
+                if entry.run is None:
                     with lock:
-                        entry.upgrade()
+                        if entry.run is None:
+                            entry.settle(self.native and not self.exact)
                 if self.check and (entry.calls <= CHECKED or entry.calls % CHECKED_EVERY == 0):
                     made = checked(self.function, entry, arrays, args, kwargs)
                 else:
@@ -142,14 +141,14 @@ class Compiled:
     def compile(self, args: tuple[Any, ...], kwargs: dict[str, Any], missed: Missed | None) -> Any:
         """Run the function itself, recorded."""
         with lock:
-            kin, known = self.related(args, kwargs, missed)
+            kin, known, again = self.related(args, kwargs, missed)
         if self.stance == "fail_on_recompile" and not known:
             code = getattr(self.function, "__code__", None) or type(self.function).__call__.__code__
             raise RuntimeError(
                 "Detected recompile when torch.compile stance is 'fail_on_recompile'. filename: "
                 f"{code.co_filename!r}, function name: {code.co_name!r}, line number: {code.co_firstlineno}"
             )
-        if self.stance == "eager_on_recompile":
+        if self.stance == "eager_on_recompile" or not again:
             return self.function(*args, **kwargs)
         limit = self.limit
         if limit is None:
@@ -182,15 +181,17 @@ class Compiled:
             self.note_numbers(args, kwargs)
             return Capture(self, args, kwargs, Family() if kin is None else kin.family).run()
 
-    def related(self, args: tuple[Any, ...], kwargs: dict[str, Any], missed: Missed | None) -> tuple[Any, bool]:
-        """A program that differs from what a call wants in sizes alone, and whether they are known to change."""
+    def related(self, args: tuple[Any, ...], kwargs: dict[str, Any], missed: Missed | None) -> tuple[Any, bool, bool]:
+        """A program that differs from what a call wants in sizes alone, whether they are known to change, and whether
+        the call is worth a program: of sizes that change, those that come again are."""
         try:
             arguments = Arguments(args, kwargs, frozenset(self.varying))
         except Refused:
-            return None, False
+            return None, False, True
         fresh = self.sizes.note(arguments, self.entries)
         kin = self.sizes.kin(arguments, self.entries, mode_key(), () if missed is None else missed.path)
-        return kin, kin is not None and not fresh
+        known = kin is not None and not fresh
+        return kin, known, not known or missed is not None or self.sizes.come_again(arguments)
 
     def note_numbers(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Which numbers among the arguments change from call to call: with `dynamic=True` all of them."""
@@ -285,7 +286,7 @@ class Compiled:
     def reset(self) -> None:
         """Forget all programs."""
         self.keep([])
-        self.sizes.changing.clear()
+        self.sizes.clear()
         self.changes.clear()
         self.varying.clear()
         self.specialised.clear()
@@ -464,11 +465,10 @@ class Capture:
             if history is not None:
                 finish_history(history, program)
             wanted = results.slots + ([] if history is None else history.saved)
-            entry.guard = guard_of(entry.notes)
+            entry.guard = lambda: first_broken(entry.notes) is None  # until it is called again
             given = [external.slot for external in program.externals] + [slot for slot, _ in program.numbers]
             entry.keep = keeper(program, forward, recorder.streams)
             entry.steps = without_dead(forward, wanted)
-            entry.run, entry.source = runner(program, entry.steps, given, wanted)
             entry.signature = given, wanted
             entry.results = results.function()
             # What was computed already are the results of this call.

@@ -2,7 +2,10 @@
 
 A program is for the sizes it was recorded with: code of the user's may have looked at them. Another size is recorded
 once more, and shares its native code with the others: loops are given their sizes (`native.tables.Open`), so nothing is
-compiled. Such programs are one `Family`: they count as one program, and those that were not used for long are dropped.
+compiled. Such programs are one `Family`: they count as one program, and those that were not used for long are
+dropped.
+To record takes several times as long as to run, so sizes that are new to a family run as they are, and are recorded
+when they come again.
 """
 
 from __future__ import annotations
@@ -16,6 +19,8 @@ from pullback.compiler.guards import same
 
 MOST_SIZES = 64
 """Programs that differ in sizes alone; where there are more, the one that was not used for longest goes."""
+MOST_NOTED = 1024
+"""Sizes that are remembered to have come once."""
 FEW = 4
 """Programs that are asked one after the other whether they are for a call; more are found by the sizes of arguments."""
 ticks = count(1)
@@ -58,6 +63,8 @@ class Sizes:
         self.dynamic, self.config = dynamic, config
         self.changing: set[str] = set()
         """Which ones, like `args[0].shape[1]`."""
+        self.noted: dict[Any, None] = {}
+        """The sizes of calls that ran as they were, the oldest first."""
 
     def setting(self, name: str, otherwise: bool) -> bool:
         """One of torch._dynamo.config."""
@@ -83,6 +90,22 @@ class Sizes:
                         found |= {d for d, n in enumerate(shape) if n != before[d]}
             self.changing |= {place(where, d % max(len(shape), 1)) for d in found - fixed}
         return len(self.changing) > known
+
+    def come_again(self, arguments: Arguments) -> bool:
+        """Whether a call of these sizes has come before; the next one has."""
+        shapes = tuple(arguments.shapes.items())
+        if shapes in self.noted:
+            del self.noted[shapes]
+            return True
+        self.noted[shapes] = None
+        if len(self.noted) > MOST_NOTED:
+            del self.noted[next(iter(self.noted))]
+        return False
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.changing.clear()
+        self.noted.clear()
 
     def concern(self, arguments: Arguments) -> bool:
         """Whether some size of a call changes."""

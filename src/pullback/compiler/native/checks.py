@@ -181,8 +181,8 @@ def row_of(note: Note) -> tuple[int, int, int, int] | None:
     return None
 
 
-def native_guard(notes: list[Note], guard: Callable[[], bool]) -> Callable[[], bool]:
-    """The guard of some notes; `guard` is the one of Python, which holds the objects."""
+def native_guard(notes: list[Note]) -> Callable[[], bool]:
+    """The guard of some notes."""
     rows: dict[tuple[Any, ...], None] = {}
     rest = []
     for note in notes:
@@ -192,16 +192,15 @@ def native_guard(notes: list[Note], guard: Callable[[], bool]) -> Callable[[], b
         else:
             rows[row] = None
     if len(rows) < FEW:
-        return guard
+        return guard_of(notes)
     table = np.array(list(rows), np.int64)
     quick, others = check(), guard_of(rest)
+    by_python = cache(lambda: guard_of(notes))  # which takes what is equal for the same
 
     def holds() -> bool:
-        return quick(table) or guard()
+        return quick(table) or by_python()()
 
     def all_hold() -> bool:
-        return (quick(table) and others()) or guard()
+        return (quick(table) and others()) or by_python()()
 
-    made = all_hold if rest else holds
-    made.notes = list(notes)  # type: ignore[attr-defined] # their objects must live as long as the table
-    return made
+    return all_hold if rest else holds
