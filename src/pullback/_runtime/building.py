@@ -4,6 +4,7 @@
                             KeyboardInterrupt in the main thread, so what that one needs is made by another
     loaded(name) .......... a module, imported in the same way
     with building: ........ one thread at a time, for what an interrupt may end
+    with uncollected(): ... what is made lives on, so the garbage collector need not look at it
     guarded(lock) ......... a lock of which the child of a fork may be sure that nobody holds it
 
 A fork waits for all of them, so that the child finds nothing half done. `building` is taken last: who holds it takes no
@@ -15,11 +16,13 @@ from __future__ import annotations
 
 import _imp
 import _thread
+import gc
 import importlib
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import copy_context
 from functools import partial
 from typing import Any, TypeVar
@@ -98,6 +101,18 @@ def uninterrupted(work: Callable[[], T]) -> T:
         if variable.get(None) is not value:
             variable.set(value)
     return answer.pop()
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """No collection of cyclic garbage inside, unless somebody asks for one."""
+    collecting = gc.isenabled()
+    try:
+        gc.disable()
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 # ------------------------------------------------------------------ forks

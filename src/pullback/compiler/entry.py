@@ -7,7 +7,7 @@ from typing import Any
 
 from pullback._dtype import defaults
 from pullback._modes import is_grad_enabled, is_inference_mode_enabled
-from pullback._runtime.building import loaded
+from pullback._runtime.building import loaded, uncollected
 from pullback._runtime.quiet import SILENT, errors
 from pullback.compiler.arguments import Arguments
 from pullback.compiler.branches import Missed
@@ -94,6 +94,7 @@ class Entry:
         """The steps that native code does not do, and why."""
         return {step.name: step.native for step in self.steps if step.kind != EFFECT and step.name != "region"}
 
+    @uncollected()
     def settle(self, native: bool) -> None:
         """Write the code of a program that is called again, and of its guard: with native code in place of the steps it
         can do, if wanted and there is a compiler."""

@@ -63,6 +63,7 @@ class Step:
     __slots__ = (
         "args",
         "expected",
+        "found",
         "function",
         "kind",
         "kwargs",
@@ -97,6 +98,8 @@ class Step:
         """What a branch gave."""
         self.line = ""
         """Where in the user's program it came from."""
+        self.found: list[Slot] | None = None
+        """What `reads` has found."""
 
     @property
     def name(self) -> str:
@@ -105,10 +108,11 @@ class Step:
             return f"{self.op.name} by {self.part}" if self.part else str(self.op.name)
         return self.function if isinstance(self.function, str) else getattr(self.function, "__name__", "call")
 
-    def reads(self) -> Iterator[Slot]:
+    def reads(self) -> list[Slot]:
         """The slots among the arguments."""
-        yield from slots_in(self.args)
-        yield from slots_in(tuple(self.kwargs.values()))
+        if self.found is None:
+            self.found = [*slots_in(self.args), *slots_in(self.kwargs)]
+        return self.found
 
 
 def slots_in(value: Any) -> Iterator[Slot]:

@@ -1,10 +1,9 @@
 """The operations, by topic: each declared in one block with its derivative and its forward-mode rule."""
 
-import gc
 import sys
 from importlib import import_module
 
-from pullback._runtime.building import importing, uninterrupted
+from pullback._runtime.building import importing, uncollected, uninterrupted
 
 MODULES = (
     "shape.bytes_view",
@@ -185,14 +184,9 @@ tensors alone, in whose places stand functions that load them: see out_of_scope.
 
 def load(modules: tuple[str, ...]) -> None:
     """Import modules without the collector looking on: what they declare lives forever."""
-    collecting = gc.isenabled()
-    try:
-        gc.disable()
+    with uncollected():
         for name in modules:
             import_module(f"{__name__}.{name}")
-    finally:
-        if collecting:
-            gc.enable()
 
 
 def load_all() -> None:
