@@ -126,11 +126,16 @@ class Arguments:
             self.tests.append(f"{where} is c{number}")
 
 
+def written_by(program: Program) -> set[int]:
+    """The memory that steps of a program write to."""
+    return {slot.memory for step in program.steps for slot in step.writes}
+
+
 def pairs_apart(program: Program) -> list[tuple[int, int]]:
     """Pairs of externals, by place, of which one is written: whether they share memory decides what is read."""
     externals = program.externals
     place = {external.slot.memory: i for i, external in enumerate(externals)}
-    written = {slot.memory for step in program.steps for slot in step.writes} & place.keys()
+    written = written_by(program) & place.keys()
     last = max([at for at, step in enumerate(program.steps) if step.kind == EFFECT], default=-1)
     if any([slot.memory in place for step in program.steps[last + 1 :] for slot in step.reads()]) and last >= 0:
         # After an effect, which writes to what it knows itself, something that was there before is read.
@@ -163,6 +168,7 @@ def entry_function(arguments: Arguments, program: Program, facts: dict[int, Fact
         for other in names[i + 1 :]:
             lines.append(f"if {one} is {other}: return None")
     returned = []
+    written = written_by(program)
     for number, external in enumerate(externals):
         tensor = external.tensor
         known = facts[id(tensor)]
@@ -185,11 +191,13 @@ def entry_function(arguments: Arguments, program: Program, facts: dict[int, Fact
             lines.append(f"follow({name})")
         lines.append(f"e{number} = {name}._array")
         space[f"p{number}"] = known.strides
+        behaved = [f"e{number}.flags.behaved is not {known.array.flags.behaved}"]
         layout = " or ".join([
             f"type(e{number}) is not ndarray",
             f"e{number}.shape != s{number}",
             f"e{number}.strides != p{number}",
             f"e{number}.dtype is not d{number}",
+            *(behaved if external.slot.memory in written else []),
         ])  # fmt: skip
         tests = [
             f"{name}._requires_grad is not {known.requires_grad!r}",

@@ -55,6 +55,8 @@ class Entry:
         """Calls that took a path for which there is no program."""
         self.sized = False
         """Whether sizes of its arguments change: its native code is given all sizes."""
+        self.odd = False
+        """Whether it writes to memory that is not aligned or read-only, which native code does not."""
         self.family: Any = None
         """Programs that differ from it in sizes alone have the same."""
         self.key: tuple[Any, ...] = ()
@@ -99,7 +101,7 @@ class Entry:
         """Write the code of a program that is called again, and of its guard: with native code in place of the steps it
         can do, if wanted and there is a compiler."""
         given, wanted = self.signature
-        native = native and room("runtime.calls") is not None
+        native = native and not self.odd and room("runtime.calls") is not None
         if native:
             with_native_code = loaded("pullback.compiler.native.regions").with_native_code
             self.steps = with_native_code(self.program, self.steps, wanted, self.sized)

@@ -16,7 +16,7 @@ from pullback._pytree import tree_flatten
 from pullback._runtime.warnings import warn
 from pullback._tensor import Tensor
 from pullback.compiler import kind as kind
-from pullback.compiler.arguments import Arguments, Refused, difference, entry_function
+from pullback.compiler.arguments import Arguments, Refused, difference, entry_function, written_by
 from pullback.compiler.branches import Missed, in_order, irreversible, keeper
 from pullback.compiler.capture import Recorder
 from pullback.compiler.checking import checked
@@ -461,6 +461,9 @@ class Capture:
         entry.lines = [step.line for step in forward if step.kind == BRANCH]
         entry.enter, _ = entry_function(arguments, program, recorder.facts, recorder.asked)
         if recorder.why is None:
+            written = written_by(program)
+            facts = [recorder.facts[id(e.tensor)] for e in program.externals if e.slot.memory in written]
+            entry.odd = not all([known.array.flags.behaved for known in facts])
             entry.history = history
             if history is not None:
                 finish_history(history, program)
