@@ -120,6 +120,7 @@ class Writer:
         self.leaves: dict[str, Leaf] = {}
         self.lines: list[str] = []
         self.names: dict[str, Any] = {"torch": torch}
+        self.roomy: list[Any] = []
         self.count = 0
         self.ended = False
         self.special = self.draw.random() < 0.25
@@ -171,6 +172,8 @@ class Writer:
 
     def attempt(self, line: str) -> None:
         """Add a line if torch runs it, or sometimes if it does not."""
+        if "as_strided" in line and self.memory(line) & {storage.data_ptr() for storage in self.roomy}:
+            return
         before = dict(self.names)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -191,6 +194,10 @@ class Writer:
             self.names = before
             return
         self.lines.append(line)
+        # What some reductions leave behind their result nobody has written.
+        held = {value.untyped_storage().data_ptr() for value in before.values() if isinstance(value, torch.Tensor)}
+        new = [tensor for tensor in made if tensor._base is None and tensor.untyped_storage().data_ptr() not in held]
+        self.roomy += [t.untyped_storage() for t in new if t.untyped_storage().nbytes() > t.nbytes]
 
     # ---- kinds of lines
 
@@ -252,9 +259,12 @@ class Writer:
 
     def overlaps(self, name: str, parts: list[str]) -> bool:
         """Whether a tensor lies in the memory of one named in the arguments."""
-        named = {word for part in parts for word in NAMES.findall(part)}
-        memory = {self.names[word].untyped_storage().data_ptr() for word in named if word in self.names}
-        return self.names[name].untyped_storage().data_ptr() in memory
+        return self.names[name].untyped_storage().data_ptr() in self.memory(" ".join(parts))
+
+    def memory(self, text: str) -> set[int]:
+        """Where the memory of the tensors lies that are named in a text."""
+        named = [self.names.get(word) for word in NAMES.findall(text)]
+        return {value.untyped_storage().data_ptr() for value in named if isinstance(value, torch.Tensor)}
 
     def text(self, value: Any) -> str:
         """An argument as it is written in a program."""

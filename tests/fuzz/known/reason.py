@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from tests.conformance.library import TORCH
-from tests.fuzz.compare import Difference
+import pullback
+from tests.conformance.library import TORCH, Library
+from tests.fuzz.compare import Difference, first_difference
+from tests.fuzz.elsewhere import answers, of_lines, otherwise, refuses
 from tests.fuzz.program import FLOATS, HESSIANS, NAMES, Program, observe
 
 TRANSFORMS = ("double", "jvp", "vmap", *HESSIANS)
@@ -362,3 +364,19 @@ def two_complaints(case: Case) -> bool:
         return False
     one, other = (set(re.findall(r"[A-Za-z]{4,}", part.lower())) for part in (said[2], said[4]))
     return len(one & other) <= 0.3 * min(len(one), len(other))
+
+
+def answered_elsewhere(case: Case) -> bool:
+    """Torch comes to the peer's numbers by other kernels: of single elements, or of memory that lies otherwise."""
+    program = case.program
+    if "in the end" in case.found.where:
+        return False
+    actual = of_lines(program, observe(program, Library(pullback)))
+    return any(first_difference(program, of_lines(program, seen), actual) is None for seen in answers(program))
+
+
+def refused_elsewhere(case: Case) -> bool:
+    """What the peer refuses, torch refuses as well where the tensors lie otherwise in memory."""
+    kind = re.match(r"got (\w+): ", case.found.text)
+    others = otherwise(case.program)[1:]
+    return kind is not None and any(refuses(observe(other, TORCH), kind[1]) for other in others)
