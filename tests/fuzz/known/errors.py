@@ -14,6 +14,7 @@ from tests.fuzz.known.reason import (
     smallest,
     special,
     two_complaints,
+    wrapped,
 )
 
 RAISED = "raised accepted error"
@@ -51,6 +52,12 @@ ERRORS = [
         line=r"\d{10}",
         said="got RuntimeError: Storage size calculation overflowed",
         given=(empty,),
+    ),
+    Known(
+        "sizes whose overflow torch lets wrap around",
+        "raised",
+        line=r"\d{10}",
+        given=(wrapped,),
     ),
     Known(
         "kernels spread so far that torch counts in 32 bits",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,7 @@ import pullback
 from tests.conformance.library import TORCH, Library
 from tests.fuzz.compare import Difference, first_difference
 from tests.fuzz.elsewhere import answers, of_lines, otherwise, refuses
-from tests.fuzz.program import FLOATS, HESSIANS, NAMES, Program, observe
+from tests.fuzz.program import ASSIGNED, FLOATS, HESSIANS, NAMES, Program, observe
 
 TRANSFORMS = ("double", "jvp", "vmap", *HESSIANS)
 PUSHED = ("jvp", "fr", "rf", "ff")
@@ -48,6 +48,11 @@ class Case:
     def all(self) -> str:
         """The program and its leaves."""
         return str(self.program)
+
+    def ending(self) -> Case:
+        """The same program, in which a last line names what the one before has made."""
+        made = [name for line in self.program.lines[-1:] for name in ASSIGNED.findall(line)]
+        return replace(self, program=replace(self.program, lines=(*self.program.lines, *made)))
 
     @cached_property
     def special(self) -> bool:
@@ -267,6 +272,11 @@ def leaf_set(case: Case) -> bool:
     """A leaf that wants a gradient is made to look at other memory."""
     wanting = {name for name, leaf in case.program.leaves if leaf.wants_grad}
     return any(name in wanting for name in re.findall(r"\b(\w+)\.set_\(", case.whole))
+
+
+def wrapped(case: Case) -> bool:
+    """Torch makes a tensor with fewer elements than none."""
+    return any(n < 0 for _, given in replayed(case.ending()) for tensor in given.values() for n in tensor.shape)
 
 
 def extreme_of_one(case: Case) -> bool:
