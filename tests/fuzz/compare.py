@@ -81,8 +81,12 @@ def compare(program: Program, peer: Library) -> Difference | None:
             found = replace(found, right=differs_there is None)
     if found.aspect == "accepted" and not found.right and OVERLAP in found.text:
         dense = replace(program, leaves=tuple((name, leaf.dense()) for name, leaf in program.leaves))
-        if first_difference(program, observe(dense, TORCH), actual) is None:
+        seen = observe(dense, TORCH)
+        there = first_difference(program, seen, actual)
+        if there is None:
             found = replace(found, right=True)
+        elif there.aspect == "value":  # what torch says of the same numbers, each in memory of its own
+            program, expected, found = dense, seen, there
     if found.aspect == "accepted" or found.right:
         return found
     moved = [observe(replace(program, noise=noise), TORCH) for noise in range(1, RUNS + 1)]

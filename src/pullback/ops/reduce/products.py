@@ -22,7 +22,7 @@ from pullback.kernels.numpy.reduce import scan as kernels
 from pullback.kernels.numpy.reduce.dims import product
 from pullback.ops.pointwise.arithmetic import conj
 from pullback.ops.reduce.sums import all_dim, axes, in_dtype, restore, sum_dim
-from pullback.ops.shape.reshape import reshape_to
+from pullback.ops.shape.reshape import clone_contiguous, reshape_to
 from pullback.ops.supported import refuse
 
 # ------------------------------------------------------------------ what the derivatives are made of
@@ -98,7 +98,7 @@ def cumprod_backward(grad: Any, self: Any, result: Any, dim: int, reverse: bool 
 def cumprod_tangent(self_t: Any, self: Any, result: Any, dim: int, reverse: bool = False) -> Any:
     """Each factor's tangent times the product before it, carried on by the factors after it."""
     if not self.ndim:
-        return self_t
+        return clone_contiguous(self_t)
     return recurrence(self, self_t * shifted(result, dim, -1 if reverse else 1, 1), dim, reverse)
 
 
@@ -160,7 +160,9 @@ def prod_all(self: Array, dtype: Any = None) -> Array:
     name="prod",
     self=lambda grad, self, result, dim, keepdim: prod_dim_backward(grad, self, result, dim, keepdim),
     result=lambda self_t, self, result, dim, keepdim: (
-        sum_dim(self_t * other_factors(self, result, dim, keepdim), (dim,), keepdim) if self.ndim else self_t
+        sum_dim(self_t * other_factors(self, result, dim, keepdim), (dim,), keepdim)
+        if self.ndim
+        else clone_contiguous(self_t)
     ),
 )
 def prod_dim(self: Array, dim: int, keepdim: bool = False, dtype: Any = None) -> Array:

@@ -21,7 +21,7 @@ from pullback.ops.reduce.extremum import pick, refuse_complex
 from pullback.ops.reduce.products import recurrence, running_sum, scan_into, shifted
 from pullback.ops.reduce.sums import in_dtype, zero_where
 from pullback.ops.shape.join import cat
-from pullback.ops.shape.reshape import zeros_of
+from pullback.ops.shape.reshape import clone_contiguous, zeros_of
 from pullback.ops.shape.slicing import narrow
 
 
@@ -122,7 +122,7 @@ def logcumsumexp_backward(grad: Any, self: Any, result: Any, dim: int, reverse: 
 def logcumsumexp_tangent(self_t: Any, self: Any, result: Any, dim: int, reverse: bool) -> Any:
     """The running mean of the tangents, weighted by the exponentials."""
     if not self.ndim:
-        return self_t
+        return clone_contiguous(self_t)
     kept = exp(shifted(result, dim, -1 if reverse else 1, 0) - result)
     return recurrence(kept, self_t * exp(self - result), dim, reverse)
 

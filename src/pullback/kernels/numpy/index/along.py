@@ -27,7 +27,7 @@ def position(indices: Array, axis: int) -> tuple[Array, ...]:
 def take_along(array: Array, dim: int, indices: Array, keepdim: bool) -> Array:
     """The elements of an array at `indices` along `dim`."""
     if not array.ndim:
-        return array
+        return array.copy()
     axis = dim % array.ndim
     if not keepdim:
         indices = np.expand_dims(indices, axis)
@@ -40,7 +40,7 @@ def put_along(
 ) -> Array:
     """Zeros with `values` at `indices` along `dim`, added up where an index may come repeatedly."""
     if not size:
-        return values
+        return values.copy()
     axis = dim % len(size)
     if not keepdim:
         indices, values = np.expand_dims(indices, axis), np.expand_dims(values, axis)
