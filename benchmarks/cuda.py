@@ -206,6 +206,10 @@ large(
     "layer_norm of 32768 x 1024", 1.0, normal((32768, 1024)),
     lambda torch, x: torch.nn.functional.layer_norm(x, (1024,)),
 )  # fmt: skip
+large("x * y of 32M, complex", 1.0, normal(*[(1 << 25,)] * 2, dtype="complex64"), lambda torch, x, y: x * y)
+large("exp of 32M, complex", 1.0, normal((1 << 25,), dtype="complex64"), lambda torch, x: x.exp())
+large("sum of 32M, complex", 1.0, normal((1 << 25,), dtype="complex64"), lambda torch, x: x.sum())
+large("mm of 2048, complex", 1.1, normal(*[(2048, 2048)] * 2, dtype="complex64"), lambda torch, x, y: x @ y)
 for _size in (1024, 2048, 4096, 8192):
     large(f"mm of {_size}, float32", 1.05, normal((_size, _size), (_size, _size)), lambda torch, x, y: x @ y)
 for _size in (4096, 8192):

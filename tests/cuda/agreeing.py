@@ -20,7 +20,7 @@ def agree(
     found = []
     for place in ("cpu", "cuda"):
         given = [t.clone().to(place) if isinstance(t, torch.Tensor) else t for t in inputs]
-        leaves = [t for t in given if isinstance(t, torch.Tensor) and t.dtype.is_floating_point]
+        leaves = [t for t in given if isinstance(t, torch.Tensor) and (t.is_floating_point() or t.is_complex())]
         for leaf in leaves:
             leaf.requires_grad_(grad)
         if place == "cuda":
@@ -43,6 +43,8 @@ def agree(
         if one is None:
             continue
         assert one.shape == other.shape and one.dtype is other.dtype
+        if one.is_complex():
+            one, other = (torch.view_as_real(t.resolve_conj()) for t in (one, other))
         bound = tolerance or TOLERANCES.get(str(one.dtype).removeprefix("torch."), 0.0)
         a, b = one.to(torch.float64).numpy(), other.to(torch.float64).numpy()
         scale = max(np.abs(a[np.isfinite(a)]).max(initial=0.0), 1e-3)

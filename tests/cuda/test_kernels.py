@@ -15,6 +15,8 @@ from pullback._op.ufuncs import is_loss, is_traced, large_forward
 from pullback.kernels.compiled import room
 from pullback.kernels.cuda.launch import launches
 from pullback.kernels.cuda.pointwise import Expression
+from pullback.kernels.jit.language.complex_parts import FUNCTIONS
+from pullback.kernels.jit.language.device_trace import DeviceTrace
 from pullback.kernels.jit.language.expression import Trace
 from tests.op_samples import sample, sampled_ops
 
@@ -25,7 +27,7 @@ pytestmark = pytest.mark.skipif(room("cuda.ptx") is None, reason="needs the comp
 
 
 def expression(function: Any, *dtypes: str) -> Expression:
-    trace = Trace(whole=True)
+    trace = DeviceTrace()
     return Expression(trace.node_of(function(*[trace.input(room("pointwise.loops").np.dtype(d)) for d in dtypes])))
 
 
@@ -57,6 +59,8 @@ def kernels() -> dict[str, str]:
         "index_joined": room("cuda.index").text_of("prod", "float", 1, "l"),
         "index_zeros": room("cuda.index").zeros_text("i32"),
         "whole_remainder": make(expression(np.remainder, "int64", "int64").root, "11", 0, True).text,
+        "complex_product": make(expression(np.multiply, "complex64", "complex64").root, "11", 0, True).text,
+        "complex_quotient": make(expression(np.divide, "complex128", "float64").root, "ss", 2, False).text,
     }
 
 
@@ -64,7 +68,7 @@ def kernels() -> dict[str, str]:
     "multiply", "silu", "add_strided", "sum_rows", "max_columns", "layer_norm", "embedding", "sort_tile", "sort_merge",
     "extremum_rows", "extremum_columns", "mask_places", "running_sum", "resample", "pool_max", "philox_normal",
     "prod_rows", "running_max", "running_logarithm", "pool_adaptive_max", "sort_search", "index_joined", "index_zeros",
-    "whole_remainder",
+    "whole_remainder", "complex_product", "complex_quotient",
 ])  # fmt: skip
 def test_the_text_of_a_kernel_is_that_of_its_file(name: str) -> None:
     path, text = GOLDEN / f"{name}.ll", kernels()[name]
@@ -97,6 +101,15 @@ def test_a_pointwise_op_becomes_ptx(key: str) -> None:
     for letters, dims in (("1", 0), ("s", 3)):
         kernel = room("cuda.pointwise").Kernel(found.root, letters * len(found.inputs), dims, True)
         assert kernel.name in room("cuda.ptx").compiled(kernel.text)
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_functions_of_complex_numbers_become_ptx(name: str) -> None:
+    ufunc = getattr(np, name)
+    for dtype, letter, dims in (("complex64", "1", 0), ("complex128", "s", 2)):
+        found = expression(ufunc, *[dtype] * ufunc.nin)
+        kernel = room("cuda.pointwise").Kernel(found.root, letter * ufunc.nin, dims, not dims)
+        assert kernel.name in room("cuda.ptx").compiled(kernel.text, (7, 0))
 
 
 @pytest.mark.parametrize("element", ["float", "double"])

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._arrays.kinds import is_sparse
+from pullback._arrays.kinds import is_foreign, is_sparse
 from pullback._arrays.memory import element_strides, geometry_of
 from pullback._dtype import FROM_NUMPY
 from pullback._foreign import ForeignTensor
@@ -118,6 +118,11 @@ def bring_up_to_date(op: Op, bound: Bound) -> None:
             follow(tensor)
 
 
+def is_elsewhere(value: Any) -> bool:
+    """True for a tensor whose elements are not the host's, seen through a sign or not."""
+    return isinstance(value, ForeignTensor) or (type(value) is LazyTensor and is_foreign(value._stored))
+
+
 def record(op: Op, bound: Bound, outs: list[Any], later: bool = False) -> Node | None:
     """Make the node of this call, if an input wants a gradient and grad mode is on.
 
@@ -129,9 +134,9 @@ def record(op: Op, bound: Bound, outs: list[Any], later: bool = False) -> Node |
     if not any(isinstance(t, Tensor) and wants_grad(t) for t in inputs):
         return None
     involved = [t for name in op.tensors for t in items(op, name, bound)] + outs
-    foreign = next((t for t in involved if isinstance(t, ForeignTensor)), None)
+    elsewhere = next((stored(t) for t in involved if is_elsewhere(t)), None)
     kind = node_class(op)
-    node = new(kind) if foreign is None else type(foreign._array).noted(kind, inputs)
+    node = new(kind) if elsewhere is None else type(elsewhere).noted(kind, inputs)  # type: ignore[attr-defined]
     node.hooks = None
     node.edges = tuple([edge_of(t) if isinstance(t, Tensor) else None for t in inputs])
     node.sequence_nr = numbers.next()

@@ -1,10 +1,15 @@
-"""Functions of complex numbers that NumPy computes otherwise than C, and so torch, does."""
+"""Functions of complex numbers that NumPy computes otherwise than C, and so torch, does.
+
+Kernels compute them by what their parts make of the same names: see jit/language/complex_parts.py.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+
+from pullback.kernels.jit.language.expression import Stand
 
 AnyArray = np.ndarray[Any, Any]
 
@@ -18,6 +23,8 @@ def from_parts(real: AnyArray, imag: AnyArray, dtype: Any) -> AnyArray:
 
 def log1p(z: AnyArray) -> AnyArray:
     """log(1 + z), of which NumPy forgets the digits near zero: times what 1 + z has lost of z."""
+    if isinstance(z, Stand):
+        return np.log1p(z)  # type: ignore[return-value]
     sum, kept = np.array(z), np.array(z)
     sum.real += 1  # a sum of complex numbers would lose the sign of an imaginary zero
     kept.real = sum.real - 1
@@ -27,6 +34,8 @@ def log1p(z: AnyArray) -> AnyArray:
 
 def power(base: AnyArray, exponent: AnyArray) -> AnyArray:
     """exp(exponent * log(base)), without exceptions: zero to the power zero is nan."""
+    if isinstance(base, Stand) or isinstance(exponent, Stand):
+        return np.power(base, exponent)
     logarithm = np.log(base)
     return np.exp(product(*np.broadcast_arrays(exponent, logarithm)))
 

@@ -53,11 +53,17 @@ def ufunc(function: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str,
     if method == "__call__" and any([type(a) is np.ndarray and a.ndim for a in inputs]):
         place = place_among(inputs)
         inputs = tuple([keys.numbers_there(a, place) if type(a) is np.ndarray and a.ndim else a for a in inputs])
-    plain = not kwargs.keys() - {"dtype"} and len(outs) < 2 and not any([o is None for o in outs])
+    rows = kwargs.get("order") == "C" and not outs
+    plain = (
+        not kwargs.keys() - ({"dtype", "order"} if rows else {"dtype"})
+        and len(outs) < 2
+        and not any([o is None for o in outs])
+    )
     if method == "__call__" and plain:
-        made = pointwise(function, inputs, kwargs, outs[0] if outs else None)
+        said = {name: value for name, value in kwargs.items() if name != "order"}
+        made = pointwise(function, inputs, said, outs[0] if outs else None)
         if made is not None:
-            return made
+            return made if not rows or made.flags.c_contiguous else made.copy("C")
     if method == "at" and len(inputs) == 3 and keys.join_at(function.__name__, *inputs):
         return None
     if not outs:

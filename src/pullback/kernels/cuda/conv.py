@@ -20,8 +20,11 @@ from pullback.kernels.cuda.carry import upload
 from pullback.kernels.cuda.device import required
 from pullback.kernels.cuda.launch import counted, window
 from pullback.kernels.cuda.native import native, reduced
+from pullback.kernels.cuda.pointwise import pointwise
 from pullback.kernels.cuda.products import ELEMENTS, MOST, Operand, Target, has_tensor_cores, multiply
 from pullback.kernels.cuda.recording import lasts
+from pullback.kernels.jit.language.complex_parts import from_parts
+from pullback.kernels.jit.language.expression import COMPLEX
 from pullback.kernels.numpy.conv import columns as oracle
 from pullback.kernels.precision import cudnn
 
@@ -235,7 +238,17 @@ def convolution(
     input: Any, weight: Any, bias: Any, sizes: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
     output_padding: Any, groups: int,
 ) -> Any:  # fmt: skip
-    """A convolution, or a transposed one."""
+    """A convolution, or a transposed one; of complex numbers four ones of their parts."""
+    if input.dtype in COMPLEX and type(input) is DeviceArray and type(weight) is DeviceArray:
+        if weight.dtype != input.dtype or (bias is not None and bias.dtype != input.dtype):
+            return None
+        settings = (sizes, stride, padding, dilation, transposed, output_padding, groups)
+        parts = [(x, w) for x in (input.real, input.imag) for w in (weight.real, weight.imag)]
+        made = [convolution(x, w, None, *settings) for x, w in parts]
+        if any([one is None for one in made]):
+            return None
+        out = pointwise(from_parts, (made[0] - made[3], made[1] + made[2], input.dtype), {})
+        return out if bias is None else out + bias.reshape(-1, *[1] * (out.ndim - 2))
     channels = weight.shape[0] if transposed else weight.shape[1] * groups
     if not are_images(input, weight, bias) or not fit(input, weight, stride, padding, dilation, groups, channels):
         return None

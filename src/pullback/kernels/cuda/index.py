@@ -20,8 +20,9 @@ from pullback.kernels.cuda.array import DeviceArray, empty, filled
 from pullback.kernels.cuda.conv import contiguous
 from pullback.kernels.cuda.device import required
 from pullback.kernels.cuda.launch import BLOCK, counted, function, launch, window
-from pullback.kernels.cuda.native import UFUNCS, copied, in_place, native
+from pullback.kernels.cuda.native import UFUNCS, copied, in_place, native, parts_of
 from pullback.kernels.cuda.order.masks import expanded, places_of
+from pullback.kernels.jit.language.expression import COMPLEX
 
 LETTERS = {"int64": "l", "int32": "i"}
 ADDED = {"float32": "float", "float64": "double", "int64": "i64", "int32": "i32"}
@@ -80,6 +81,10 @@ def run(how: str, plain: Any, table: Any, strides: list[int], numbers: list[Numb
         return False
     if not plain.size:
         return True
+    if how == "add" and plain.dtype in COMPLEX:  # parts are added to parts
+        pairs, entries = parts_of(plain), parts_of(table)
+        wider = [Numbers(n.array, [*n.strides, 0], n.size, n.step, n.low < 0) for n in numbers]
+        return run(how, pairs, entries, [*strides, pairs.itemsize], wider)
     if required().emulated:
         return emulate(how, plain, table, strides, numbers)
     counted("index")
@@ -264,7 +269,9 @@ def index_fill_into(self: Any, dim: Any, index: Any, value: Any) -> bool:
 
 def is_plain(value: Any, dtype: Any) -> bool:
     """True for a number that a dtype can hold without a word."""
-    return type(value) is int and -128 <= value < 128 if dtype.kind in "iub" else type(value) in (int, float)
+    if dtype.kind in "iub":
+        return type(value) is int and -128 <= value < 128
+    return type(value) in (int, float) or (type(value) is complex and dtype.kind == "c")
 
 
 def one_value(table: Any, value: Any, shape: Any) -> Any:

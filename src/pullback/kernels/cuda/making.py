@@ -92,7 +92,8 @@ class FilledLike(OnHost):
     def __call__(self, /, pattern: Any, value: Any, target: Any, format: Any) -> Any:
         plain = value is None or type(value) is bool or (type(value) is int and 0 <= value < 128)
         plain = plain or (type(value) is float and target.is_floating_point)
-        if type(pattern) is not DeviceArray or target.packed or not plain or target.is_complex:
+        plain = plain or (type(value) in (int, float, complex) and target.is_complex)
+        if type(pattern) is not DeviceArray or target.packed or not plain:
             return super().__call__(pattern, value, target, format)
         out = arranged_like(pattern, target.stored, format)
         if out is None:

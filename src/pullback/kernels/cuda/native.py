@@ -17,12 +17,13 @@ from pullback._arrays.memory import joined
 from pullback._arrays.strided import row_major_strides
 from pullback._tensor import channels_last, channels_last_3d, contiguous_format, preserve_format
 from pullback.kernels.compiled import room
-from pullback.kernels.cuda.array import DeviceArray, empty
+from pullback.kernels.cuda.array import DeviceArray, empty, filled
 from pullback.kernels.cuda.carry import upload
 from pullback.kernels.cuda.device import required
 from pullback.kernels.cuda.launch import counted, function, launch, loaded, window
 from pullback.kernels.cuda.pointwise import copy_into, made_for
 from pullback.kernels.cuda.recording import lasts
+from pullback.kernels.jit.language.expression import COMPLEX
 
 NATIVE: dict[str, Callable[..., Any]] = {}
 """What computes an op on the device, by the op's key."""
@@ -109,7 +110,7 @@ def copied(array: Any, dtype: Any = None, format: Any = None, *, memory_format: 
     """A copy in a dtype of NumPy's, its memory in the order a format says."""
     kind = array.dtype if dtype is None else dtype
     format = format or memory_format
-    if kind.kind == "c" or array.dtype.kind == "c" or (kind.char == "B" and array.dtype.char == "d"):
+    if (array.dtype.kind == "c" and kind.kind not in "cb") or (kind.char == "B" and array.dtype.char == "d"):
         return None
     out = arranged_like(array, kind, format)
     return out if out is None or not out.size or copy_into(out, array) else None
@@ -174,17 +175,53 @@ def reduced(how: str, array: Any, dim: Any, keepdim: bool, dtype: Any = None) ->
     if dims is None or room("cuda.reductions") is None or (how not in STARTS and not array.size):
         return None
     wide = SINGLE if is_half(wanted) else wanted
-    if wide.name not in ELEMENTS:
+    if wide.name not in ELEMENTS and (wide not in COMPLEX or how not in STARTS):
         return None
     if array.dtype != wide:
         array = copied(array, wide)
         if array is None:
             return None
+    if wide in COMPLEX:
+        return (sum_of_parts if how == "sum" else product_by_halves)(array, dims, keepdim)
     kept = [1 if d in dims else n for d, n in enumerate(array.shape) if keepdim or d not in dims]
     out = empty(kept, wide, None, array.device)
     if out.size:
         reduce_into(how, array, tuple(dims), out)
     return out if wide == wanted else copied(out, wanted)
+
+
+def parts_of(array: Any) -> Any:
+    """Complex numbers as pairs of real ones, along a dimension after all others."""
+    part = COMPLEX[array.dtype]
+    return array.seen_as((*array.shape, 2), (*array.strides, part.itemsize), part)
+
+
+def of_pairs(pairs: Any, dtype: Any) -> Any:
+    """Pairs of real numbers that lie beside each other as complex ones."""
+    return pairs.seen_as(pairs.shape[:-1], pairs.strides[:-1], dtype)
+
+
+def sum_of_parts(array: Any, dims: list[int], keepdim: bool) -> Any:
+    """The sums of complex numbers: those of their parts."""
+    made = reduced("sum", parts_of(array), dims, keepdim) if dims else array.copy()
+    return of_pairs(made, array.dtype) if dims else made
+
+
+def product_by_halves(array: Any, dims: list[int], keepdim: bool) -> Any:
+    """The products of complex numbers: one half of them times the other, until one is left."""
+    rest = [d for d in range(array.ndim) if d not in dims]
+    kept = [1 if d in dims else n for d, n in enumerate(array.shape) if keepdim or d not in dims]
+    count = math.prod([array.shape[d] for d in dims])
+    if not count or not array.size:
+        return filled(kept, array.dtype, 1, array.device)
+    x = array.transpose([*dims, *rest]).reshape(count, *[array.shape[d] for d in rest])
+    while len(x) > 1:
+        half = len(x) // 2
+        made = x[:half] * x[half : 2 * half]
+        if len(x) % 2:
+            made[:1] = made[:1] * x[2 * half :]
+        x = made
+    return x[0].copy().reshape(kept)
 
 
 class Plan:
@@ -273,7 +310,7 @@ def mean_dim(array: Any, dim: Any, keepdim: bool = False, dtype: Any = None) -> 
     """Means along dimensions."""
     kind = array.dtype if dtype is None else dtype.numpy
     dims = dims_of(dim or None, array.ndim)
-    if (kind.kind != "f" and not is_half(kind)) or dims is None:
+    if (kind.kind not in "fc" and not is_half(kind)) or dims is None:
         return None
     wide = SINGLE if is_half(kind) else kind
     total = reduced("sum", array, dim or None, keepdim, wide)

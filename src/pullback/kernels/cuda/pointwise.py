@@ -21,7 +21,15 @@ from pullback.kernels.compiled import room
 from pullback.kernels.cuda.array import DeviceArray, empty
 from pullback.kernels.cuda.device import required
 from pullback.kernels.cuda.launch import BLOCK, counted, function, launch, loaded, window
-from pullback.kernels.jit.language.expression import Halfway, Trace, Untraceable, evaluate, is_known, order_of
+from pullback.kernels.jit.language.device_trace import DeviceTrace
+from pullback.kernels.jit.language.expression import (
+    COMPLEX,
+    Halfway,
+    Untraceable,
+    evaluate,
+    is_known,
+    order_of,
+)
 
 VARIANTS = 256
 """Expressions kept for one function: beyond, its plain arguments differ from call to call."""
@@ -29,6 +37,11 @@ known: dict[Any, dict[Any, Any]] = {}
 """The expressions of functions, by function and by what they were called with."""
 kernels: dict[Any, Any] = {}
 """Kernels by what they compute and how the arrays lie."""
+
+
+def is_read(dtype: Any) -> bool:
+    """True if kernels of the device read and write a dtype."""
+    return is_known(dtype) or dtype in COMPLEX
 
 
 class Expression:
@@ -78,7 +91,7 @@ def expressed(called: Callable[..., Any], args: Any, kwargs: dict[str, Any], sha
     for name, value in (*enumerate(args), *kwargs.items()):
         kind = type(value)
         if kind is DeviceArray:
-            if not is_known(value.dtype):
+            if not is_read(value.dtype):
                 return None
             arrays.append(value)
             key += (name, value.dtype, value.shape if shapes else None)
@@ -87,7 +100,7 @@ def expressed(called: Callable[..., Any], args: Any, kwargs: dict[str, Any], sha
                 return None
             key += (name, value.dtype, value.tobytes())
         else:
-            key += (name, kind, str(value) if kind is float else value)
+            key += (name, kind, str(value) if kind is float or kind is complex else value)
     if not arrays or any([a.device is not arrays[0].device for a in arrays]):
         return None
     try:
@@ -105,7 +118,7 @@ def expressed(called: Callable[..., Any], args: Any, kwargs: dict[str, Any], sha
 def traced(called: Callable[..., Any], args: Any, kwargs: dict[str, Any], shapes: bool) -> Expression | None:
     """What a function computes for each element; None if that is not all it does."""
     arrays = [value for value in (*args, *kwargs.values()) if type(value) is DeviceArray]
-    trace = Trace([a.shape for a in arrays] if shapes else None, True)
+    trace = DeviceTrace([a.shape for a in arrays] if shapes else None)
 
     def stand(value: Any) -> Any:
         return trace.input(value.dtype) if type(value) is DeviceArray else value
@@ -119,7 +132,7 @@ def traced(called: Callable[..., Any], args: Any, kwargs: dict[str, Any], shapes
         return None
 
 
-def finished(trace: Trace, halfway: Halfway) -> Expression | None:
+def finished(trace: DeviceTrace, halfway: Halfway) -> Expression | None:
     """What is computed for each element before the rest."""
     try:
         expression = Expression(trace.node_of(halfway.value))
@@ -253,9 +266,10 @@ def same_in(array: Any, dtype: Any) -> Any:
 
 def copy_into(target: DeviceArray, source: DeviceArray) -> bool:
     """target[...] = source by a kernel; False if none can."""
-    if not is_known(source.dtype) or not is_known(target.dtype) or source.device is not target.device:
+    if not is_read(source.dtype) or not is_read(target.dtype) or source.device is not target.device:
         return False
-    if source.dtype == target.dtype:  # nothing is computed, so that truth values and halves are bits
+    # Where nothing is computed, truth values and halves are bits.
+    if source.dtype == target.dtype and target.itemsize in BITS:
         target, source = target.view(BITS[target.itemsize]), source.view(BITS[source.itemsize])
     wide = source
     if source.shape != target.shape:

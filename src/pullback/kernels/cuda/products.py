@@ -18,6 +18,8 @@ from pullback.kernels.cuda.device import required
 from pullback.kernels.cuda.launch import counted, function, launch, window
 from pullback.kernels.cuda.native import native, reduce_into, reduced
 from pullback.kernels.cuda.pointwise import pointwise
+from pullback.kernels.jit.language.complex_parts import from_parts
+from pullback.kernels.jit.language.expression import COMPLEX
 from pullback.kernels.precision import matmul
 
 ELEMENTS = {"float32": "float", "float64": "double", "float16": "half", "bfloat16": "bfloat"}
@@ -166,10 +168,12 @@ def strides_of(matrix: Any) -> tuple[int, int, int]:
     return (own[0], own[1], own[2]) if len(own) == 3 else (0, own[0], own[1])
 
 
-def product(a: Any, b: Any, added: Any = None, beta: float = 0.0, alpha: float = 1.0) -> Any:
+def product(a: Any, b: Any, added: Any = None, beta: Any = 0.0, alpha: Any = 1.0) -> Any:
     """alpha * a @ b + beta * added, of matrices or of stacks of them; None if no kernel can give it."""
     kind = a.dtype
     operands = (a, b) if added is None else (a, b, added)
+    if kind in COMPLEX:
+        return product_of_parts(a, b, added, beta, alpha)
     if kind.name not in ELEMENTS or any([type(o) is not DeviceArray or o.dtype != kind for o in operands]):
         return None
     if room("cuda.products") is None or a.shape[-1] != b.shape[-2] or a.shape[:-2] != b.shape[:-2]:
@@ -216,6 +220,22 @@ def product(a: Any, b: Any, added: Any = None, beta: float = 0.0, alpha: float =
     return out
 
 
+def product_of_parts(a: Any, b: Any, added: Any = None, beta: Any = 0.0, alpha: Any = 1.0) -> Any:
+    """The same of complex matrices, by four products of their parts."""
+    if any([type(o) is not DeviceArray or o.dtype != a.dtype for o in ((a, b) if added is None else (a, b, added))]):
+        return None
+    crossed, turned = product(a.real, b.real), product(a.real, b.imag)
+    if crossed is None or turned is None:
+        return None
+    real, imag = product(a.imag, b.imag, crossed, 1.0, -1.0), product(a.imag, b.real, turned, 1.0)
+    if real is None or imag is None:
+        return None
+    made = pointwise(from_parts, (real, imag, a.dtype), {})
+    if made is not None and alpha != 1:
+        made = made * a.dtype.type(alpha)
+    return made if added is None or not beta or made is None else made + added * a.dtype.type(beta)
+
+
 @native("mm", "bmm")
 def mm(a: Any, b: Any) -> Any:
     """a @ b"""
@@ -225,6 +245,8 @@ def mm(a: Any, b: Any) -> Any:
 @native("addmm", "baddbmm")
 def addmm(added: Any, a: Any, b: Any, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * added + alpha * a @ b"""
+    if a.dtype in COMPLEX:
+        return product(a, b, added, beta, alpha)
     if a.dtype.name not in ELEMENTS:
         return None
     return product(a, b, added, float(beta), float(alpha))
@@ -242,7 +264,9 @@ def mv(self: Any, vec: Any) -> Any:
 @native("dot")
 def dot(self: Any, tensor: Any) -> Any:
     """Two vectors."""
-    if self.dtype.name not in ("float32", "float64") or self.shape != tensor.shape or self.ndim != 1:
+    if self.dtype.name not in ("float32", "float64", "complex64", "complex128"):
+        return None
+    if self.shape != tensor.shape or self.ndim != 1:
         return None
     terms = pointwise(np.multiply, (self, tensor), {})
     return None if terms is None else reduced("sum", terms, None, False)

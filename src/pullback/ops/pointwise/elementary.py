@@ -409,7 +409,7 @@ def angle(self: Array) -> Array:
     if self.dtype.kind in "iub":
         self = cast(self, defaults.numpy)
     if self.dtype.kind == "c":
-        return np.asarray(np.angle(self), order="C")
+        return np.arctan2(self.imag, self.real, order="C")
     return real_angle(self)
 
 

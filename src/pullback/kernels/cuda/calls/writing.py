@@ -41,7 +41,7 @@ def written(op: Op, self: Any, bound: dict[str, Any]) -> Any:
     if known is None or modes.active or modes.dual_level >= 0 or type(self) not in CLASSES:
         return NotImplemented
     array, records = self._array, is_grad_enabled()
-    if self._view is not None or self._edge is not None or self._counter is INFERENCE or array.dtype.kind != "f":
+    if self._view is not None or self._edge is not None or self._counter is INFERENCE or array.dtype.kind not in "fc":
         return NotImplemented
     if (records and self._requires_grad) or array.itemsize < 4:
         return NotImplemented

@@ -29,7 +29,8 @@ from pullback.kernels.jit.pointwise.fused import Kernels
 from pullback.kernels.jit.small.choose import Chooser, Variants
 from pullback.kernels.numpy.index.subscript import is_inside
 
-READ = ("pullback._arrays.half", "pullback._arrays.sizes", "pullback.ops", "pullback.kernels.numpy")
+READ = ("pullback._arrays.half", "pullback._arrays.sizes", "pullback.ops", "pullback.kernels.numpy",
+        "pullback.kernels.complex_functions")  # fmt: skip
 """The modules whose functions are read anew; all others are run as they are."""
 FEW = "FEW_"
 """How the thresholds begin below which kernels look at elements one by one: none are few here."""

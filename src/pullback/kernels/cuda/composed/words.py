@@ -148,7 +148,7 @@ for _how, _name in (("max", "any"), ("min", "all")):
 def mean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Any:
     """The mean of floats."""
     kind, dims = a.dtype if dtype is None else np.dtype(dtype), dims_of(axis, a.ndim)
-    if out is not None or axis == () or dims is None or not a.size or (kind.kind != "f" and not is_half(kind)):
+    if out is not None or axis == () or dims is None or not a.size or (kind.kind not in "fc" and not is_half(kind)):
         return None
     wide = SINGLE if is_half(kind) else kind
     total = reduced("sum", a, axis, keepdims, wide)
@@ -243,7 +243,7 @@ def take(a: Any, indices: Any, axis: int, out: None = None, mode: str = "raise")
 @word("nonzero")
 def nonzero(a: Any) -> Any:
     """The places of elements that are not zero, an array for each dimension."""
-    at = places_of(truth_of(a)) if a.dtype.kind != "c" and a.ndim else None
+    at = places_of(truth_of(a)) if a.ndim else None
     return None if at is None else tuple([at[:, d] for d in range(a.ndim)])
 
 
@@ -290,7 +290,7 @@ def rounded(a: Any, decimals: int = 0, out: None = None) -> Any:
 @word("conj", "conjugate")
 def conjugate(a: Any) -> Any:
     """Complex conjugates."""
-    return a if a.dtype.kind != "c" else None
+    return a if a.dtype.kind != "c" else np.conjugate(a)
 
 
 # ------------------------------------------------------------------ products
@@ -317,18 +317,18 @@ def matmul(a: Any, b: Any) -> Any:
 
 @word("vdot")
 def vdot(a: Any, b: Any) -> Any:
-    """The sum of the products of all elements."""
-    if type(b) is not DeviceArray or a.dtype != b.dtype or a.dtype.kind == "c":
+    """The sum of the products of all elements, the first ones conjugated."""
+    if type(b) is not DeviceArray or a.dtype != b.dtype:
         return None
-    return reduced("sum", contiguous(a).reshape(-1) * contiguous(b).reshape(-1), None, False)
+    return reduced("sum", conjugate(contiguous(a).reshape(-1)) * contiguous(b).reshape(-1), None, False)
 
 
 @word("vecdot")
 def vecdot(a: Any, b: Any) -> Any:
-    """The sums of products along the last dimension."""
-    if type(b) is not DeviceArray or a.dtype != b.dtype or a.dtype.kind == "c":
+    """The sums of products along the last dimension, the first factors conjugated."""
+    if type(b) is not DeviceArray or a.dtype != b.dtype:
         return None
-    return reduced("sum", a * b, -1, False)
+    return reduced("sum", conjugate(a) * b, -1, False)
 
 
 # ------------------------------------------------------------------ numbers, bins and places
@@ -409,5 +409,5 @@ def isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: 
 @word("flatnonzero")
 def flatnonzero(a: Any) -> Any:
     """The places of elements that are not zero, counted in row-major order."""
-    at = places_of(truth_of(contiguous(a).reshape(-1))) if a.dtype.kind != "c" else None
+    at = places_of(truth_of(contiguous(a).reshape(-1)))
     return None if at is None else at[:, 0]

@@ -43,7 +43,7 @@ def question(how: str) -> Any:
     def compute(self: Any, dim: Any = None, keepdim: bool = False) -> Any:
         if type(self) is not DeviceArray or not self.size or dim == () or dims_of(dim, self.ndim) is None:
             return None
-        if self.dtype.kind not in "fiub" and not is_half(self.dtype):
+        if self.dtype.kind not in "fiubc" and not is_half(self.dtype):
             return None
         truths = copied(self if self.dtype == BOOL else comparable(self) != 0, INT32)
         answer = None if truths is None else reduced(how, truths, dim, keepdim)
@@ -104,7 +104,7 @@ def distribute(self: Any, weights: Any) -> Any:
 @native("count_nonzero_dim")
 def count_nonzero(self: Any, dim: Any = None) -> Any:
     """How many elements are not zero."""
-    if type(self) is not DeviceArray or self.dtype.kind == "c":
+    if type(self) is not DeviceArray:
         return None
     return reduced("sum", self if self.dtype == BOOL else comparable(self) != 0, dim or None, False, INT64)
 

@@ -59,7 +59,7 @@ def places_of(mask: Any) -> Any:
 @native("nonzero_places", "argwhere")
 def nonzero(self: Any) -> Any:
     """The places of elements that are not zero."""
-    if type(self) is not DeviceArray or self.dtype.kind == "c":
+    if type(self) is not DeviceArray:
         return None
     return places_of(self if self.dtype == BOOL else comparable(self) != 0)
 

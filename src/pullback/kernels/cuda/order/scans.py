@@ -13,8 +13,9 @@ from pullback.kernels.cuda.array import DeviceArray, empty
 from pullback.kernels.cuda.conv import contiguous
 from pullback.kernels.cuda.device import required
 from pullback.kernels.cuda.launch import counted, function, launch, window
-from pullback.kernels.cuda.native import ELEMENTS, copied, native, sum_dtype
+from pullback.kernels.cuda.native import ELEMENTS, copied, native, of_pairs, parts_of, sum_dtype
 from pullback.kernels.cuda.native import UFUNCS as REDUCING
+from pullback.kernels.jit.language.expression import COMPLEX
 
 UFUNCS = {**REDUCING, "logaddexp": np.logaddexp}
 
@@ -24,6 +25,9 @@ def running(array: Any, dim: Any, kind: Any, backwards: bool, how: str = "sum") 
     if type(array) is not DeviceArray or type(dim) is not int or not -array.ndim <= dim < array.ndim or not array.size:
         return None
     wide = SINGLE if is_half(kind) else kind
+    if wide in COMPLEX:
+        x = array if array.dtype == wide else copied(array, wide)
+        return running_parts(x, dim % array.ndim, backwards, how)
     if room("cuda.scans") is None or wide.name not in ELEMENTS:
         return None
     x = contiguous(array if array.dtype == wide else copied(array, wide))
@@ -44,6 +48,23 @@ def running(array: Any, dim: Any, kind: Any, backwards: bool, how: str = "sum") 
         grid = (x.size // length, 1, 1)
         launch(index, ready, grid, "QQqqq", x.address, out.address, length, inner, int(backwards))
     return out if wide == kind else copied(out, kind)
+
+
+def running_parts(array: Any, dim: int, backwards: bool, how: str) -> Any:
+    """Running sums of complex numbers, as those of their parts; running products in strides that double."""
+    if how == "sum":
+        made = running(parts_of(array), dim, COMPLEX[array.dtype], backwards)
+        return None if made is None else of_pairs(made, array.dtype)
+    if how != "prod":
+        return None
+    x, step = contiguous(array), 1
+    first, last = (slice(None),) * dim, array.shape[dim]
+    while step < last:
+        more = x.copy()
+        ahead, behind = (*first, slice(step, None)), (*first, slice(None, last - step))
+        more[behind if backwards else ahead] = x[ahead] * x[behind]
+        x, step = more, 2 * step
+    return x.copy() if x is array else x
 
 
 @native("cumsum")

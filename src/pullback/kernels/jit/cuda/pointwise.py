@@ -16,7 +16,9 @@ from pullback.kernels.jit.compiler.target import ELEMENTS, SIZES
 from pullback.kernels.jit.cuda.ptx import DECLARATIONS
 from pullback.kernels.jit.language.code import Code, Value
 from pullback.kernels.jit.language.emit import computed_in
+from pullback.kernels.jit.language.expression import COMPLEX
 from pullback.kernels.jit.language.halves import from_bits, to_bits
+from pullback.kernels.jit.language.pieces import shuffled
 from pullback.kernels.jit.pointwise.loops import Program, stored_as
 
 GLOBAL = "ptr addrspace(1)"
@@ -49,6 +51,8 @@ class Writer:
         self.program, self.letters, self.dims, self.lanes, self.aligned = program, letters, dims, lanes, aligned
         self.kinds = [program.dtypes[place] for place in program.inputs]
         self.elements = [ELEMENTS[stored_as(kind)] for kind in (*self.kinds, program.dtype)]
+        self.parts = [2 if kind in COMPLEX else 1 for kind in (*self.kinds, program.dtype)]
+        """How many of LLVM's elements one of each array's is: complex numbers have two."""
         self.code = Code("kernel")
 
     def text(self, name: str) -> str:
@@ -81,11 +85,29 @@ class Writer:
         return "\n".join([DECLARATIONS, *declared, *code.functions, head, *body])
 
     # -------------------------------------------------------------- parts
-    def place(self, base: str, index: Value | int, element: str) -> str:
-        """The address of an element, as an operand."""
+    def place(self, base: str, k: int, index: Value | int) -> str:
+        """The address of an element of the k-th array, as an operand."""
         offset = index.name if isinstance(index, Value) else index
+        element = self.elements[k] if self.parts[k] == 1 else f"[{self.parts[k]} x {self.elements[k]}]"
         made = self.code.emit(f"getelementptr {element}, {GLOBAL} {base}, i64 {offset}", GLOBAL)
         return f"{GLOBAL} {made.name}"
+
+    def read(self, k: int, index: Value | int) -> Value:
+        """One element of the k-th array; a complex number is a vector of its parts."""
+        element, parts = self.elements[k], self.parts[k]
+        type = element if parts == 1 else f"<{parts} x {element}>"
+        return self.code.emit(f"load {type}, {self.place(f'%a{k}', k, index)}, align {SIZES[element]}", type)
+
+    def spread(self, k: int, one: Value, lanes: int) -> Value:
+        """A vector of one element."""
+        parts = self.parts[k]
+        return self.code.splat(one, lanes) if parts == 1 else shuffled(self.code, one, one, list(range(parts)) * lanes)
+
+    def write(self, out: Value, lane: int, index: Value) -> None:
+        """Store one of the results."""
+        element, parts = self.elements[-1], self.parts[-1]
+        one = self.code.lane(out, lane) if parts == 1 else shuffled(self.code, out, out, [2 * lane, 2 * lane + 1])
+        self.code.do(f"store {one}, {self.place('%out', -1, index)}, align {SIZES[element]}")
 
     def constants(self) -> list[Value]:
         """The numbers that are passed."""
@@ -109,6 +131,10 @@ class Writer:
             return to_bits(self.code, out, self.program.dtype)
         return self.code.convert(out, self.elements[-1])
 
+    def alignment(self, k: int) -> int:
+        """The alignment of what is read or written at once."""
+        return SIZES[self.elements[k]] * (self.lanes * self.parts[k] if self.aligned else 1)
+
     def flat(self, first: Value, limit: Value) -> None:
         """Some neighbouring elements; those beyond the end are computed from the last one and not written."""
         code, lanes = self.code, self.lanes
@@ -118,25 +144,21 @@ class Writer:
         code.block("wide")
         wide = {}
         for k in many:
-            element = self.elements[k]
-            align = SIZES[element] * (lanes if self.aligned else 1)
-            place = self.place(f"%a{k}", first, element)
-            wide[k] = code.emit(f"load <{lanes} x {element}>, {place}, align {align}", f"<{lanes} x {element}>")
+            type = f"<{lanes * self.parts[k]} x {self.elements[k]}>"
+            wide[k] = code.emit(f"load {type}, {self.place(f'%a{k}', k, first)}, align {self.alignment(k)}", type)
         code.do("br label %both")
         code.block("rest")
         rest = {}
         last = limit - 1
         for k in many:
-            element = self.elements[k]
-            type = f"<{lanes} x {element}>"
-            rest[k] = Value(code, "poison", type)
+            parts = self.parts[k]
+            rest[k] = Value(code, "poison", f"<{lanes * parts} x {self.elements[k]}>")
             for lane in range(lanes):
                 index = first + lane
-                index = code.select(index < limit, index, last)
-                one = code.emit(
-                    f"load {element}, {self.place(f'%a{k}', index, element)}, align {SIZES[element]}", element
-                )
-                rest[k] = code.emit(f"insertelement {rest[k]}, {one}, i64 {lane}", type)
+                one = self.read(k, code.select(index < limit, index, last))
+                for part, number in enumerate([one] if parts == 1 else [code.lane(one, p) for p in range(parts)]):
+                    at = lane * parts + part
+                    rest[k] = code.emit(f"insertelement {rest[k]}, {number}, i64 {at}", rest[k].type)
         code.do("br label %both")
         code.block("both")
         merged = {}
@@ -146,22 +168,18 @@ class Writer:
         loaded = {}
         for k, place in enumerate(self.program.inputs):
             if k not in merged:
-                element = self.elements[k]
-                one = code.emit(f"load {element}, {self.place(f'%a{k}', 0, element)}, align {SIZES[element]}", element)
-                merged[k] = code.splat(one, lanes)
+                merged[k] = self.spread(k, self.read(k, 0), lanes)
             loaded[place] = self.number(merged[k], self.kinds[k])
         out = self.result(loaded)
         code.do(f"br {whole}, label %write, label %some")
-        element = self.elements[-1]
         code.block("write")
-        align = SIZES[element] * (lanes if self.aligned else 1)
-        code.do(f"store {out}, {self.place('%out', first, element)}, align {align}")
+        code.do(f"store {out}, {self.place('%out', -1, first)}, align {self.alignment(-1)}")
         code.do("br label %done")
         code.block("some")
         for lane in range(lanes):
             index = first + lane
             with code.when(index < limit):
-                code.do(f"store {code.lane(out, lane)}, {self.place('%out', index, element)}, align {SIZES[element]}")
+                self.write(out, lane, index)
         code.do("br label %done")
 
     def strided(self, first: Value) -> None:
@@ -186,11 +204,6 @@ class Writer:
             offsets.append(offset)
         loaded = {}
         for k, place in enumerate(self.program.inputs):
-            element = self.elements[k]
-            where = self.place(f"%a{k}", offsets[k], element)
-            one = code.emit(f"load {element}, {where}, align {SIZES[element]}", element)
-            loaded[place] = self.number(code.splat(one, 1), self.kinds[k])
-        out = code.lane(self.result(loaded), 0)
-        element = self.elements[-1]
-        code.do(f"store {out}, {self.place('%out', offsets[-1], element)}, align {SIZES[element]}")
+            loaded[place] = self.number(self.spread(k, self.read(k, offsets[k]), 1), self.kinds[k])
+        self.write(self.result(loaded), 0, offsets[-1])
         code.do("br label %done")

@@ -12,13 +12,13 @@ from pullback.kernels.jit.compiler.target import ELEMENTS, SIZES
 from pullback.kernels.jit.language import (
     angles,  # noqa: F401 (they add to FUNCTIONS)
     inverses,  # noqa: F401
-    pieces,  # noqa: F401
+    pieces,
     remainders,  # noqa: F401
     special,  # noqa: F401
 )
-from pullback.kernels.jit.language.code import FLOATS, Code, Value, element_of
+from pullback.kernels.jit.language.code import FLOATS, Code, Value, count_of, element_of
 from pullback.kernels.jit.language.elementary import FUNCTIONS, log1p_exp, one_plus_erf
-from pullback.kernels.jit.language.expression import Node, Untraceable
+from pullback.kernels.jit.language.expression import COMPLEX, Node, Untraceable
 
 COMPARISONS = {
     "less": "lt",
@@ -33,13 +33,14 @@ ROUNDING = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "rint", 
 
 @cache
 def computed_in(dtype: np.dtype[Any]) -> str:
-    """The element a dtype is computed in."""
+    """The element a dtype, or a part of its numbers, is computed in."""
+    dtype = COMPLEX.get(dtype, dtype)
     return "i1" if dtype.kind == "b" else "float" if is_half(dtype) else ELEMENTS[dtype.name]
 
 
 def llvm_type(dtype: np.dtype[Any], lanes: int) -> str:
-    """The vector a dtype is computed in."""
-    return f"<{lanes} x {computed_in(dtype)}>"
+    """The vector a dtype is computed in; the parts of complex numbers lie beside each other."""
+    return f"<{2 * lanes if dtype in COMPLEX else lanes} x {computed_in(dtype)}>"
 
 
 def shortcut(code: Code, node: Node, values: dict[int, Value]) -> Value | None:
@@ -69,6 +70,11 @@ def emit_step(code: Code, node: Node, args: list[Value], type: str) -> Value:
     floating = computed_in(given) in FLOATS
     if op == "where":
         return code.select(a, args[1], b)
+    if op in ("real", "imag"):
+        return pieces.shuffled(code, a, a, list(range(op == "imag", count_of(a.type), 2)))
+    if op == "complex":
+        lanes = count_of(a.type)
+        return pieces.shuffled(code, a, b, [lane // 2 + lanes * (lane % 2) for lane in range(2 * lanes)])
     if op.startswith("whole_"):
         return whole(code, op[6:], a, b)
     if op == "cast":

@@ -26,6 +26,8 @@ from pullback._runtime.building import loaded
 
 DTYPES = {"float32", "float64", "int64", "int32", "bool", "float16", "bfloat16", "int16", "int8", "uint8"}
 """What kernels read and write. Numbers of 16 bits are computed in float32 and rounded after each step."""
+COMPLEX = {np.dtype(np.complex64): np.dtype(np.float32), np.dtype(np.complex128): np.dtype(np.float64)}
+"""Complex numbers, with the dtypes of their parts: kernels of a device read and write them. See device_trace.py."""
 NARROW = {"int16", "int8", "uint8"}
 WRAPPING = {"add", "subtract", "multiply", "positive", "bitwise_and", "bitwise_or", "bitwise_xor"}
 """What narrow integers can do beside being cast."""
@@ -41,9 +43,6 @@ BINARY = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "fmax",
           "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor", "logaddexp", "fmod", "remainder",
           "floor_divide", "arctan2", "hypot", "logaddexp2", "nextafter")  # fmt: skip
 KNOWN = {*UNARY, *BINARY, "left_shift", "right_shift"}
-WHOLE = {"floor_divide", "remainder", "fmod", "left_shift", "right_shift"}
-"""What integers can do in kernels of a device, and on the host better without kernels: noted as `whole_remainder`."""
-INT32 = np.dtype(np.int32)
 
 
 @cache
@@ -90,10 +89,8 @@ class Node(NamedTuple):
 class Trace:
     """The nodes of one expression, each kept once."""
 
-    def __init__(self, shapes: Sequence[tuple[int, ...]] | None = None, whole: bool = False) -> None:
+    def __init__(self, shapes: Sequence[tuple[int, ...]] | None = None) -> None:
         self.nodes: dict[Any, Node] = {}
-        self.whole = whole
-        """Whether integers divide, and narrow ones compute with 32 bits: see WHOLE."""
         self.inputs = 0
         self.shapes = shapes
         """The shapes of the inputs, where code may ask for them."""
@@ -114,7 +111,18 @@ class Trace:
         if not is_known(dtype):
             raise Untraceable(f"dtype {dtype}")
         self.inputs += 1
-        return Stand(self, self.node("input", (), dtype, self.inputs - 1))
+        return self.stand(self.node("input", (), dtype, self.inputs - 1))
+
+    def stand(self, node: Node) -> Stand:
+        """What stands for an array of a node's elements."""
+        return Stand(self, node)
+
+    def chosen(self, condition: Any, a: Any, b: Any) -> Stand:
+        """np.where"""
+        given = [0.0 if type(x) is float else 0 if type(x) is int else dtype_of(x) for x in (a, b)]
+        dtype = np.result_type(*given)
+        nodes = (self.node_of(condition, np.dtype(bool)), *[self.node_of(x, dtype) for x in (a, b)])
+        return self.stand(self.node("where", nodes, dtype))
 
     def number(self, value: Any) -> Number:
         """A stand-in for a Python number that is another one in the next call."""
@@ -125,7 +133,7 @@ class Trace:
         """What an operand stands for, in a dtype if one is given."""
         if isinstance(value, Stand):
             node = value.node
-        elif isinstance(value, (*WEAK, np.generic)) or (type(value) is np.ndarray and not value.ndim):
+        elif isinstance(value, (*WEAK, complex, np.generic)) or (type(value) is np.ndarray and not value.ndim):
             kind = dtype or np.asarray(value).dtype
             return self.constant(value, kind)
         else:
@@ -144,12 +152,6 @@ class Trace:
 
     def apply(self, name: str, dtypes: Sequence[np.dtype[Any]], inputs: Sequence[Any]) -> Stand:
         """A ufunc whose dtypes are resolved."""
-        if self.whole and any([is_narrow(kind) for kind in dtypes]) and name not in WRAPPING:
-            wide = self.apply(name, [INT32 if is_narrow(kind) else kind for kind in dtypes], inputs)
-            return Stand(self, self.node_of(wide, dtypes[-1]))
-        if self.whole and name in WHOLE and dtypes[0].kind in "iu":
-            given = tuple([self.node_of(x, kind) for x, kind in zip(inputs, dtypes, strict=False)])
-            return Stand(self, self.node(f"whole_{name}", given, dtypes[-1]))
         if name not in KNOWN or (name not in WRAPPING and any([is_narrow(kind) for kind in dtypes])):
             raise Untraceable(name)
         args = tuple([self.node_of(x, kind) for x, kind in zip(inputs, dtypes, strict=False)])
@@ -219,7 +221,7 @@ class Stand(NDArrayOperatorsMixin):
             float
             if type(x) is Number
             else type(x)
-            if isinstance(x, WEAK) and not isinstance(x, np.generic)
+            if isinstance(x, (*WEAK, complex)) and not isinstance(x, np.generic)
             else dtype_of(x)
             for x in inputs
         ]
@@ -231,7 +233,7 @@ class Stand(NDArrayOperatorsMixin):
         if out is None:
             return made
         (target,) = out
-        if type(target) is not Stand:
+        if type(target) not in (Stand, type(made)):
             raise Untraceable("a result written into an array")
         target.node = self.trace.node_of(made, target.dtype)
         return target
@@ -244,11 +246,7 @@ class Stand(NDArrayOperatorsMixin):
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if function is np.where and len(args) == 3 and not kwargs:
-            condition, a, b = args
-            given = [0.0 if type(x) is float else 0 if type(x) is int else dtype_of(x) for x in (a, b)]
-            dtype = np.result_type(*given)
-            nodes = (self.trace.node_of(condition, np.dtype(bool)), *[self.trace.node_of(x, dtype) for x in (a, b)])
-            return Stand(self.trace, self.trace.node("where", nodes, dtype))
+            return self.trace.chosen(*args)
         raise Untraceable(function.__name__)
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
@@ -259,11 +257,11 @@ class Stand(NDArrayOperatorsMixin):
 
     def astype(self, dtype: Any, order: str = "K", copy: bool = True) -> Stand:
         """The same in another dtype."""
-        return Stand(self.trace, self.trace.node_of(self, np.dtype(dtype)))
+        return self.trace.stand(self.trace.node_of(self, np.dtype(dtype)))
 
     def copy(self, order: str = "K") -> Stand:
         """The same, to be written into."""
-        return Stand(self.trace, self.node)
+        return self.trace.stand(self.node)
 
     def conj(self) -> Stand:
         """Itself: there are no complex ones."""
@@ -389,6 +387,9 @@ def evaluate(root: Node, inputs: Sequence[Any]) -> Any:
             made = node.dtype.type(node.value)
         elif node.op == "cast":
             made = args[0].astype(node.dtype)
+        elif node.op == "complex":
+            made = np.empty(np.broadcast_shapes(*[np.shape(part) for part in args]), node.dtype)
+            made.real, made.imag = args
         else:
             made = np.where(*args) if node.op == "where" else numpy_function(node.op)(*args)
         values[id(node)] = made

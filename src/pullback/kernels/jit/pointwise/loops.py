@@ -20,7 +20,7 @@ from pullback.kernels.jit.compiler.target import ELEMENTS, SIZES, VECTOR_BYTES
 from pullback.kernels.jit.language.code import FLOATS, Code, Value, element_of, like
 from pullback.kernels.jit.language.elementary import FUNCTIONS
 from pullback.kernels.jit.language.emit import computed_in, emit_step, llvm_type, shortcut
-from pullback.kernels.jit.language.expression import Node, Untraceable, order_of
+from pullback.kernels.jit.language.expression import COMPLEX, Node, Untraceable, order_of
 from pullback.kernels.jit.language.halves import from_bits, rounded, to_bits
 from pullback.kernels.jit.runtime import calls
 
@@ -101,8 +101,8 @@ class Program:
 
 
 def stored_as(dtype: np.dtype[Any]) -> str:
-    """The dtype by which a kernel knows an array: float16 and bfloat16 are bits to it."""
-    return "int16" if is_half(dtype) else dtype.name
+    """The dtype by which a kernel knows an array: float16 and bfloat16 are bits to it, complex numbers two parts."""
+    return "int16" if is_half(dtype) else COMPLEX.get(dtype, dtype).name
 
 
 def compiled(program: Program, inner: str, outer: int, around_cache: bool = False) -> Callable[..., bool]:
