@@ -100,19 +100,19 @@ class Entry:
     def settle(self, native: bool) -> None:
         """Write the code of a program that is called again, and of its guard: with native code in place of the steps it
         can do, if wanted and there is a compiler."""
-        given, wanted = self.signature
         native = native and not self.odd and room("runtime.calls") is not None
+        guard = (loaded("pullback.compiler.native.checks").native_guard if native else guard_of)(self.notes)
+        history, steps = self.history, self.steps
         if native:
             with_native_code = loaded("pullback.compiler.native.regions").with_native_code
-            self.steps = with_native_code(self.program, self.steps, wanted, self.sized)
-        history = self.history
-        if native and history is not None and history.run is not None:
-            history.steps = with_native_code(self.program, history.steps, history.signature[1], self.sized)
-            history.run, history.source = runner(self.program, history.steps, *history.signature)
-            history.native = True
-        guard = loaded("pullback.compiler.native.checks").native_guard if native else guard_of
-        self.guard = guard(self.notes)
-        self.run, self.source = runner(self.program, self.steps, given, wanted)
+            steps = with_native_code(self.program, steps, self.signature[1], self.sized)
+            if history is not None and history.run is not None and not history.native:
+                behind = with_native_code(self.program, history.steps, history.signature[1], self.sized)
+                run, source = runner(self.program, behind, *history.signature)
+                history.steps, history.run, history.source, history.native = behind, run, source, True
+        run, source = runner(self.program, steps, *self.signature)
+        # An interrupt comes at calls: all of it is kept, or nothing.
+        self.guard, self.steps, self.source, self.run = guard, steps, source, run
 
 
 def casting() -> set[Any]:
