@@ -123,8 +123,8 @@ def narrowest(program: Program, expected: list[Observation]) -> list[float]:
         seen = dtypes_in(expected[nr][1]) if nr < len(expected) and program.mode == "eager" else []
         named = [name for name in NAMES.findall(line) if name in coarse]
         level = max([coarseness(" ".join([line, *seen])), *(coarse[name] for name in named)])
-        if "out=" in line and whole & set(named):
-            level = max(level, TOLERANCES["float32"])  # which integers are computed in, wherever it is written
+        if ("out=" in line or "_loss(" in line) and whole & set(named):
+            level = max(level, TOLERANCES["float32"])  # which integers are computed in, whatever becomes of it
         levels.append(level)
         group = set().union(*(joined[name] for name in named))
         assigned = ASSIGNED.match(line)

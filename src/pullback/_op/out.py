@@ -252,7 +252,8 @@ def write_result(name: str, result: Any, out: Any, given: tuple[Any, ...] = (), 
         check_fits(out, result._array)
         make_room(out, result._array, declared)
         return out.copy_(result)
-    differentiable = differentiable and results[0].dtype is not bool_  # truths leave the history of what was there
+    if results[0].dtype is bool_ and declared.out_dtype is not None:  # of questions, which have no derivative
+        declared.out_dtype(name, targets[0], results[0]._array, len(targets) == 1)
     if declared.out_ends_history:
         refuse_leaf(name, targets)
     elif is_grad_enabled() and differentiable and any(wants_grad(t) for t in (*targets, *results)):

@@ -112,7 +112,7 @@ ACCEPTED = counted("""
     adaptive_avg_pool1d:1 adaptive_max_pool1d:1 all:2 allclose:16 alpha_dropout:8 alpha_dropout_:8 amax:2 amin:2
     any:2 argmax:16 argmin:16 argsort:18 as_strided:6 as_strided_:6 as_strided_copy:1 avg_pool1d:1 bartlett_window:8
     bernoulli:2 binary_cross_entropy_with_logits:9 blackman_window:8 cat:1 cholesky_inverse:16 cholesky_solve:16
-    chunk:2 clamp:4 clamp_:4 constant_pad_nd:1 copy_:8 count_nonzero:2 cumprod:2 cumsum:2 diag:2
+    chunk:2 constant_pad_nd:1 copy_:8 count_nonzero:2 cumprod:2 cumsum:2 diag:2
     diag_embed:6 diagflat:2 diagonal:8 diagonal_copy:2 diff:4 dropout:8 dropout_:8 eye:1
     fake_quantize_per_tensor_affine:2 feature_alpha_dropout:8 feature_alpha_dropout_:8 feature_dropout:8
     feature_dropout_:8 fft_fft:2 fft_fft2:2 fft_fftfreq:5 fft_fftn:2 fft_fftshift:1 fft_hfft:2 fft_hfft2:2

@@ -8,6 +8,7 @@ from tests.fuzz.known.reason import (
     expanded,
     grows_over_an_operand,
     in_the_end,
+    into_bytes,
     laid_apart,
     left_alone,
     lies_on_itself,
@@ -130,6 +131,12 @@ MEMORY = [
         "value shape",
         line=r"\b(fft\.ihfft[2n]|gelu)\(.*out=",
         given=(left_alone,),
+    ),
+    Known(
+        "truths written into bytes, which torch makes bytes of before it asks them",
+        "value",
+        line=r"\b(any|all)\(.*out=",
+        given=(into_bytes,),
     ),
     Known(
         "samples by a method there is none of, for which torch gives what lies in memory",

@@ -317,6 +317,11 @@ def laid_apart(case: Case) -> bool:
     return any(not target.is_contiguous() for target, _ in writes(case))
 
 
+def into_bytes(case: Case) -> bool:
+    """A result is written into a tensor of bytes."""
+    return any(str(target.dtype) == "torch.uint8" for target, _ in writes(case))
+
+
 def left_alone(case: Case) -> bool:
     """After the last line, torch's out= is what it was before."""
     seen = [(target, target.detach().clone()) for target, _ in writes(case)]

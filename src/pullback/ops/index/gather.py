@@ -53,7 +53,7 @@ def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None) -> Ten
     Like `gather`, but `input` and `indices` broadcast against each other in all dimensions but `dim`.
     Without `dim` both are flattened, and the result is a vector.
     """
-    if indices._array.dtype != np.int64:
+    if indices._array.dtype != np.int64 and dim is not None:
         raise RuntimeError(
             f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.scalar_type}"
         )
@@ -295,6 +295,8 @@ def index_copy(self: Array, dim: int, index: Array, source: Array) -> Array:
 
 def write_fill(self: Array, dim: int, index: Array, value: Any) -> None:
     """Overwrite the slices of self that index names by one value."""
+    value = one_element(value)
+    slices.check_index_fill(index)
     slices.index_fill_into(self, dim, index, fill_element(self, value))
 
 
@@ -342,16 +344,21 @@ def distinct(index: Array) -> Array:
     return np.unique(index)
 
 
+@answered(meta=lambda value: 0)
+def one_element(value: Any) -> Number:
+    """A number, or the one in an array without dimensions."""
+    if not isinstance(value, (np.ndarray, np.generic)):
+        return value  # type: ignore[no-any-return]
+    if value.ndim:
+        raise RuntimeError(
+            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+        )
+    return value.item()  # type: ignore[no-any-return]
+
+
 @answered(meta=lambda self, value: 0)
-def fill_element(self: Array, value: Any) -> Number:
-    """A number, or the one in an array without dimensions, as index_fill writes it."""
-    if isinstance(value, (np.ndarray, np.generic)):
-        if value.ndim:
-            raise RuntimeError(
-                f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} "
-                "dimension(s)."
-            )
-        value = value.item()
+def fill_element(self: Array, value: Number) -> Number:
+    """A number as index_fill writes it."""
     if isinstance(value, complex) and self.dtype.kind != "c":
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     return exact_number(value, FROM_NUMPY[self.dtype])

@@ -44,7 +44,7 @@ def isin(
         converted(value, kind) if isinstance(value, Tensor) else fresh(np.asarray(value)) for value in operands
     )
     found = are_among(first, second, assume_unique, invert)
-    return found if out is None else write_result("isin", found, out)
+    return found if out is None else write_result("isin", found, out, differentiable=False)
 
 
 @op(vmap="among", space=None, name="isin")

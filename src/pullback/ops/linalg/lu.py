@@ -111,9 +111,10 @@ def lu_factor_tangent(A_t: Any, LU: Any, pivots: Any) -> Any:
 def factored(A: Array, pivot: bool, function: str) -> tuple[Array, Array, Array]:
     """LU, pivots and LAPACK's code, for a matrix that is fit for it."""
     check_two_dimensions(A, function)
-    if not pivot:
-        raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
-    check_kernel(A, "lu_cpu")
+    if A.size:
+        if not pivot:
+            raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
+        check_kernel(A, "lu_cpu")
     return kernels.lu_factor(A)
 
 
@@ -197,7 +198,7 @@ def linalg_lu(A: Array, *, pivot: bool = True) -> tuple[Array, Array, Array]:
     `pivot=False`, a decomposition without interchanges, raises an error on the CPU.
     """
     packed, pivots, _ = factored(A, pivot, "linalg.lu")
-    return unpacked(packed, pivots, True, True)
+    return unpacked(packed, pivots, True, pivot)
 
 
 def unpacked(LU: Array, pivots: Array, data: bool, permute: bool) -> tuple[Array, Array, Array]:

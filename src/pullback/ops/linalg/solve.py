@@ -225,6 +225,8 @@ def linalg_tensorsolve(self: Array, other: Array, dims: Any = None, *, out: Any 
             "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), "
             f"but got {prod(unknown)} != {count}"
         )
+    if A.numel() != count * count:
+        raise RuntimeError(f"shape '[{count}, {count}]' is invalid for input of size {A.numel()}")
     matrix = reshape_to(A, (count, count))
     X = linalg_solve(matrix, reshape_to(other, (count,)))
     return written("linalg_tensorsolve", reshape_to(X, unknown), out, castable("tensorsolve"))

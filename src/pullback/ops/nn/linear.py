@@ -155,11 +155,18 @@ def check_bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor 
         n, m = input1.shape[dim], input2.shape[dim]
         if n != m:
             raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {dim}: got {n} and {m}")
-    for nr, given, expected in ((1, input1.shape[-1], weight.shape[1]), (2, input2.shape[-1], weight.shape[2])):
+    for nr, input in ((1, input1), (2, input2)):
+        given, expected = input.size(-1), weight.size(nr)
         if given != expected:
             raise RuntimeError(
                 f"bilinear(): input{nr} size does not match weight size: got {given} but expected {expected}"
             )
+    if bias is not None and (given := bias.size(0)) != weight.shape[0]:
+        raise RuntimeError(
+            f"bilinear(): bias size does not match weight size: got {given} but expected {weight.shape[0]}"
+        )
+    if weight.ndim != 3:
+        raise RuntimeError("number of dimensions must match")
     if input1._array.size and input2._array.size:
         refuse("bmm", input1._array, "b")
 

@@ -14,7 +14,7 @@ from pullback._op.define import Array, Number, function, op
 from pullback._op.inplace import make_inplace
 from pullback._op.out import write_result
 from pullback._runtime.warnings import warn_once
-from pullback._tensor import Tensor, wrap
+from pullback._tensor import Tensor
 from pullback.autograd.tracebacks import trim
 from pullback.kernels.numpy.index.subscript import BOOL
 from pullback.ops.pointwise.arithmetic import NUMBERS, logical_not, where_tensors
@@ -203,7 +203,9 @@ def clamp_call(self: Any, low: Any, high: Any, numbers: Any, tensors: Any) -> An
     if low is None and high is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if isinstance(low, Tensor) or isinstance(high, Tensor):
-        return tensors(self, as_bound(low, self), as_bound(high, self))
+        if not isinstance(low, NUMBERS) and not isinstance(high, NUMBERS):
+            return tensors(self, low, high)
+        low, high = as_number(low), as_number(high)
     for bound in (low, high):
         if type(bound) is not float and bound is not None and not isinstance(bound, NUMBERS):
             given = tuple([x for x in (self, low, high) if x is not None])
@@ -211,9 +213,10 @@ def clamp_call(self: Any, low: Any, high: Any, numbers: Any, tensors: Any) -> An
     return numbers(self, low, high)
 
 
-def as_bound(bound: Any, self: Tensor) -> Any:
-    """A number beside a tensor bound, as a tensor."""
-    return wrap(cast(bound, result_numpy_dtype((self._array, bound)))) if isinstance(bound, NUMBERS) else bound
+def as_number(bound: Any) -> Any:
+    """A tensor that counts as its number, beside a bound that is one; any other is left as it is."""
+    counts = isinstance(bound, Tensor) and not bound._array.ndim and not bound.requires_grad
+    return bound.item() if counts else bound
 
 
 @function(out=True, aliases=("clip",), numpy=("clip",))

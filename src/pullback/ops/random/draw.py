@@ -279,8 +279,8 @@ def randint_like(
         low, high = args
     elif args:
         high = args[0]
-    if isinstance(low, float):
-        raise invalid_combination("randint_like", (input, low, high))
+    if isinstance(low, float) or isinstance(high, float):
+        raise invalid_combination("randint_like", (input, *[bound for bound in (low, high) if bound is not None]))
     engine, bounds = engine_of("randint_like", generator), (int(low or 0), int(high))
     draw = kernels.random_from_to
     return drawn_like("randint_like", input, draw, dtype, device, requires_grad, memory_format, engine, *bounds)

@@ -196,6 +196,8 @@ def max(self: Array, dim: Any = None, keepdim: bool = False, *, other: Any = Non
     if not isinstance(self, Tensor):
         raise invalid_combination("max", (self, other if dim is None else dim))
     if dim is None:
+        if keepdim:
+            raise invalid_combination("max", (self, keepdim))
         return max_all(self) if other is None else self.maximum(other)
     return (
         self.maximum(dim) if isinstance(dim, Tensor) and (dim.ndim or keepdim is False) else max_dim(self, dim, keepdim)
@@ -214,6 +216,8 @@ def min(self: Array, dim: Any = None, keepdim: bool = False, *, other: Any = Non
     if not isinstance(self, Tensor):
         raise invalid_combination("min", (self, other if dim is None else dim))
     if dim is None:
+        if keepdim:
+            raise invalid_combination("min", (self, keepdim))
         return min_all(self) if other is None else self.minimum(other)
     return (
         self.minimum(dim) if isinstance(dim, Tensor) and (dim.ndim or keepdim is False) else min_dim(self, dim, keepdim)

@@ -177,7 +177,7 @@ def prod(self: Array, dim: int | None = None, keepdim: bool = False, *, dtype: A
     `dim` is one dimension; without it the result has no dimensions. With `keepdim` the dimension stays, with size 1.
     `dtype` converts the elements first; without it, integers and bools are multiplied in int64.
     """
-    return prod_all(self, dtype) if dim is None else prod_dim(self, as_index(dim), keepdim, dtype)
+    return prod_all(self, dtype) if dim is None and not keepdim else prod_dim(self, as_index(dim), keepdim, dtype)
 
 
 def scan_into(name: str, ufunc: np.ufunc) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from pullback._arrays.element import finfo
 from pullback._dtype import FROM_NUMPY, bool_
 from pullback._op.define import Array, function, linear, op
-from pullback._op.out import exactly
+from pullback._op.out import exactly, write_result
 from pullback._tensor import normal_dim
 from pullback.kernels.jit.small.choose import Scanning
 from pullback.kernels.numpy.reduce import scan as kernels
@@ -59,7 +59,8 @@ def running_extreme(name: str, ufunc: np.ufunc, self: Array, dim: int) -> tuple[
         refuse_complex(f"{name}_cpu", self, idle=True)
     if not self.ndim and dim not in (0, -1):
         raise IndexError(f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
-    if not self.size:  # torch does not look at the dimension then
+    if not self.size:  # torch does not look at the dimension then, only at what it is
+        index(dim)
         return np.empty(self.shape, self.dtype), np.empty(self.shape, np.int64)
     return kernels.running_extreme(ufunc, self, dim)
 
@@ -157,13 +158,22 @@ def logcumsumexp(self: Array, dim: int) -> Array:
 # ------------------------------------------------------------------ diff
 
 
-@function(out=True, out_copies=lambda given: given[1] == 0)
-def diff(self: Array, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Array:
+@function(out_copies=lambda given: given[1] == 0)
+def diff(self: Array, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, out: Any = None) -> Array:
     """Compute the differences between neighbours along a dimension: `out[i] = input[i + 1] - input[i]`.
 
     `n` is how many times to take them; each time the dimension loses one element. For bools it is exclusive or.
     `prepend` and `append` are tensors joined to `input` along `dim` before the first time.
     """
+    found = differences(self, n, dim, prepend, append)
+    if out is None:
+        return found
+    recorded = found.dtype is not bool_  # truths leave the history of what was there
+    return write_result("diff", found, out, (self, n, dim, prepend, append), recorded)  # type: ignore[no-any-return]
+
+
+def differences(self: Any, n: int, dim: int, prepend: Any, append: Any) -> Any:
+    """What `diff` returns."""
     n, dim = index(n), index(dim)
     if not self.ndim:
         raise RuntimeError("diff expects input to be at least one-dimensional")

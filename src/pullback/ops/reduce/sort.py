@@ -275,7 +275,7 @@ def median(self: Array, dim: int | None = None, keepdim: bool = False) -> Any:
     `median(input)` returns a tensor without dimensions; `median(input, dim)` the named tuple `(values, indices)`.
     With `keepdim` the dimension stays, with size 1.
     """
-    return median_all(self) if dim is None else median_dim(self, as_index(dim), keepdim)
+    return median_all(self) if dim is None and not keepdim else median_dim(self, as_index(dim), keepdim)
 
 
 @function(out=True, out_dtype=median_and_place)
@@ -286,7 +286,7 @@ def nanmedian(self: Array, dim: int | None = None, keepdim: bool = False) -> Any
     `nanmedian(input)` returns a tensor without dimensions; `nanmedian(input, dim)` the named tuple `(values, indices)`.
     With `keepdim` the dimension stays, with size 1.
     """
-    return nanmedian_all(self) if dim is None else nanmedian_dim(self, as_index(dim), keepdim)
+    return nanmedian_all(self) if dim is None and not keepdim else nanmedian_dim(self, as_index(dim), keepdim)
 
 
 @op(

@@ -66,11 +66,11 @@ def line_starts(shape: tuple[int, ...], dim: int, counts: tuple[int, ...]) -> Ar
 
 def along(name: str, array: Array, dim: int, index: Array) -> tuple[tuple[int, ...], int, Array]:
     """Shape of self, dim and index made ordinary: at least one dimension, int64."""
+    dim = normal_dim(dim, array.ndim)
     if index.dtype is not INT64:
         if index.dtype is not INT32 and index.size:
             raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
         index = index.astype(INT64)
-    dim = normal_dim(dim, array.ndim)
     shape = array.shape or (1,)
     return shape, dim, index if index.ndim else index.reshape(1)
 

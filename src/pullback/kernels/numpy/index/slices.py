@@ -39,11 +39,11 @@ Array = Any
 
 def index_select(array: Array, dim: int, index: Array) -> Array:
     """The slices of the array that a vector names, in its order."""
+    dim = as_index(normal_dim(dim, array.ndim))
     if index.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
     if index.dtype is not INT64 and index.dtype is not INT32:
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
-    dim = as_index(normal_dim(dim, array.ndim))
     if not array.ndim:
         if index.size != 1:
             raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)")
@@ -256,10 +256,14 @@ def check_index_copy(array: Array, dim: int, index: Array, source: Array) -> int
     return dim
 
 
+def check_index_fill(index: Array) -> None:
+    """Raise unless it is of integers of 64 bits."""
+    if index.dtype != INT64:
+        raise IndexError("index_fill_(): Expected dtype int64 for index.")
+
+
 def index_fill_into(self: Array, dim: int, index: Array, value: Any) -> None:
     """Overwrite the slices that index names by one value; negative indices count from the end."""
-    if index.dtype is not INT64:
-        raise IndexError("index_fill_(): Expected dtype int64 for index.")
     dim = normal_dim(dim, self.ndim)
     if index.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar")

@@ -111,7 +111,8 @@ def lstsq(a: Array, b: Array, rcond: float, driver: str) -> tuple[Array, Array, 
         tall = np.zeros((max(m, n), b.shape[1]), b.dtype, "F")
         tall[:m] = b
         if not a.size:
-            return np.zeros_like(tall), 0, np.empty(0, real_of(a.dtype)), 0
+            left = n == 0 and driver != "gels"  # all of it, which torch's gels does not say
+            return tall if left else np.zeros_like(tall), 0, np.empty(0, real_of(a.dtype)), 0
         if not b.size:  # LAPACK wants a right-hand side; without one torch's finds no rank
             _, _, s, info = solve(a, np.zeros((max(m, n), 1), b.dtype, "F"), rcond)
             return tall, 0, s, info

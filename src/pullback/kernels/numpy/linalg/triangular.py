@@ -165,11 +165,11 @@ def lu_factor(self: Array) -> tuple[Array, Array, Array]:
     """L and U in one matrix, the pivots (from 1, int32), and 0 or the position of the first zero on U's diagonal."""
     if self.ndim > 2 and batched.worth_it(prod(self.shape[:-2]), min(self.shape[-2:])) and self.size:
         return batched.lu_factor(self)
-    getrf = lapack("getrf", self.dtype)
+    getrf = lapack("getrf", self.dtype) if self.size else None  # of any dtype nothing is nothing
 
     def factor_one(a: Array) -> tuple[Array, Array, int]:
-        if not a.size:
-            return a.copy("F"), np.zeros(0, INT32), 0
+        if getrf is None:
+            return a.copy("F"), np.zeros(min(a.shape), INT32), 0
         lu, pivots, info = getrf(a)
         pivots += 1
         return lu, pivots if pivots.dtype is INT32 else pivots.astype(INT32), info
@@ -274,7 +274,7 @@ def ldl_factor(self: Array, hermitian: bool) -> tuple[Array, Array, Array]:
 
     def factor_one(a: Array) -> tuple[Array, Array, int]:
         if not a.size:
-            return a.copy("F"), np.zeros(0, INT32), 0
+            return a.copy("F"), np.zeros(min(a.shape), INT32), 0
         lwork = int(sizes(len(a), lower=1)[0].real)
         factors, pivots, info = sytrf(a, lower=1, lwork=max(lwork, 1))
         return np.tril(factors).copy("F"), pivots.astype(INT32), info

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from math import inf, sqrt
 from typing import Any
 
 import numpy as np
@@ -51,7 +51,9 @@ def safe_softmax(self: Array, dim: int) -> Array:
 
 def scale_of(query: Any, scale: float | None) -> float:
     """The factor of the scores: one over the root of the number of features, unless given."""
-    return 1 / sqrt(query.shape[-1]) if scale is None else scale
+    if scale is not None:
+        return scale
+    return 1 / sqrt(query.shape[-1]) if query.shape[-1] else inf
 
 
 def attention_grads(
@@ -281,7 +283,9 @@ def scaled_dot_product_attention(
         if attn_mask is not None and attn_mask.dtype is bool_:
             kind = query._array.dtype
             attn_mask = wrap(np.where(attn_mask._array, kind.type(0), kind.type(-np.inf)))
-        if not query._array.size or not key._array.size:
+        unseen = not key._array.size and key.shape[-2] == value.shape[-2]
+        if (unseen or not query._array.size) and query.shape[-1]:
+            common_shape(tuple(query.shape)[:-2], tuple(key.shape)[:-2])
             return nothing_to_see(query, key, value)
         if can_fuse(query, key, value, attn_mask, dropout_p, enable_gqa):
             return fused_attention(query, key, value, 0.0, is_causal, attn_mask, scale)

@@ -216,6 +216,10 @@ def check_soft_margin(self: Array, target: Array, reduction: int) -> None:
         a, b = self.shape[-dim], target.shape[-dim]
         if a != b and 1 not in (a, b):
             raise RuntimeError(size_mismatch(a, b, max(self.ndim, target.ndim) - dim))
+    whole = np.broadcast_shapes(self.shape, target.shape)
+    if whole != self.shape:
+        mine, its = shape_text(self.shape), shape_text(whole)
+        raise RuntimeError(f"output with shape {mine} doesn't match the broadcast shape {its}")
 
 
 @op(

@@ -282,8 +282,7 @@ def check_channels(
             raise RuntimeError(f"{name} should contain {channels} elements not {given._array.size}")
     if (running_mean is None) is not (running_var is None):
         raise ValueError("running_mean and running_var must either both be None or neither be None")
-    if input._array.size:  # of nothing torch has a result without the op
-        refuse_gradient("native_batch_norm", running_mean=running_mean, running_var=running_var)
+    refuse_gradient("native_batch_norm", running_mean=running_mean, running_var=running_var)
     if input.ndim < 2 and input._array.size:
         raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
 
@@ -311,9 +310,9 @@ def batch_norm(
     if momentum is None or isinstance(momentum, (complex, str)):
         kind = type_name(momentum)
         raise TypeError(f"batch_norm(): argument 'momentum' (position 7) must be float, not {kind}")
-    check_channels(input, weight, bias, running_mean, running_var, training)
     if not input._array.size:
         return of_nothing(input, weight, bias)
+    check_channels(input, weight, bias, running_mean, running_var, training)
     arrays = arrays_of(input, weight, bias, running_mean, running_var)
     if arrays is not None and is_taken(arrays[0]):
         return unrecorded(quick_batch_norm, *arrays, training, momentum, eps)
@@ -345,11 +344,11 @@ def native_batch_norm(
     Returns the result of `batch_norm`, and the means and `1 / sqrt(var + eps)` of the channels, both `(C,)` in training
     and empty otherwise.
     """
-    check_channels(input, weight, bias, running_mean, running_var, training)
     if training and not input.numel():
         raise RuntimeError(
             f"input tensor must have at least one element, but got input_sizes = {shape_text(input.shape)}"
         )
+    check_channels(input, weight, bias, running_mean, running_var, training)
     result, mean, rstd = batch_norm_op(input, weight, bias, running_mean, running_var, training, momentum, eps)
     found = result, without_history(mean), without_history(rstd)
     return found if out is None else write_result("native_batch_norm", found, out)

@@ -12,7 +12,6 @@ from pullback._runtime.messages import shape_text
 from pullback._tensor import Tensor
 from pullback.kernels.numpy.conv.images import laid_out_as
 from pullback.kernels.numpy.pool import uneven as kernels
-from pullback.ops.nn.pool.checks import is_omitted
 from pullback.ops.nn.pool.maximum import gather_places
 from pullback.ops.shape.reshape import squeeze_dim, unsqueeze
 from pullback.ops.supported import refuse
@@ -80,9 +79,9 @@ def max_unpool_3d(self: Array, indices: Array, output_size: Any, stride: Any, pa
     return laid_out_as(kernels.unpooled(self, indices, output_size), self)
 
 
-def several(value: Any) -> tuple[Any, ...]:
-    """One number or several, as a tuple."""
-    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+def several(value: Any, ndim: int) -> tuple[Any, ...]:
+    """One number for each dimension, or as many as are given."""
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,) * ndim
 
 
 def whole(ndim: int, name: str, position: int, values: tuple[Any, ...]) -> tuple[int, ...]:
@@ -105,28 +104,29 @@ def unpool_arguments(
     self: Any, ndim: int, kernel_size: Any, stride: Any, padding: Any, output_size: Any
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
     """The size of the result, the stride and the padding; the size may differ from the usual by less than a stride."""
-    kernel, steps, pads = [
-        value * ndim if len(value) == 1 else value
-        for value in (
-            several(kernel_size),
-            several(kernel_size if is_omitted(stride) else stride),
-            several(padding),
-        )
-    ]
-    usual = [(self.shape[d - ndim] - 1) * steps[d] + kernel[d] - 2 * pads[d] for d in range(ndim)]
-    if output_size is None:
-        return positive(ndim, usual), steps, pads
-    sizes = output_size[2:] if len(output_size) == ndim + 2 else output_size
-    if len(sizes) != ndim:
-        raise ValueError(
-            f"output_size should be a sequence containing {ndim} or {ndim + 2} elements, but it has a length of "
-            f"'{len(sizes)}'"
-        )
-    for d in range(ndim):
-        low, high = usual[d] - steps[d], usual[d] + steps[d]
-        if not low < sizes[d] < high:
-            raise ValueError(f'invalid output_size "{sizes}" (dim {d} must be between {low} and {high})')
-    return positive(ndim, sizes), steps, pads
+    kernel, pads = several(kernel_size, ndim), several(padding, ndim)
+    steps = kernel if stride is None else several(stride, ndim)
+    count = len(kernel)  # which says to torch how many dimensions there are
+    usual = [(self.shape[d - count] - 1) * steps[d] + kernel[d] - 2 * pads[d] for d in range(count)]
+    sizes = usual
+    if output_size is not None:
+        sizes = output_size[2:] if len(output_size) == count + 2 else output_size
+        if len(sizes) != count:
+            raise ValueError(
+                f"output_size should be a sequence containing {count} or {count + 2} elements, but it has a length of "
+                f"'{len(sizes)}'"
+            )
+        for d in range(count):
+            low, high = usual[d] - steps[d], usual[d] + steps[d]
+            if not low < sizes[d] < high:
+                raise ValueError(f'invalid output_size "{sizes}" (dim {d} must be between {low} and {high})')
+    sizes = positive(ndim, sizes)
+    for name, given in (("output_size", sizes), ("stride", steps), ("padding", pads)):
+        if len(given) != ndim and (ndim == 3 or name == "output_size"):
+            words = "three elements (depth, height, width)" if ndim == 3 else "two elements (height, width)"
+            got = f" {len(given) + (ndim == 1)}" if name == "output_size" else f": {len(given)}"
+            raise RuntimeError(f"There should be exactly {words} in {name}, but got{got} elements.")
+    return sizes, steps, pads
 
 
 def positive(ndim: int, sizes: Any) -> tuple[int, ...]:
