@@ -10,7 +10,6 @@ from functools import reduce, wraps
 from math import prod
 from typing import Any
 
-from pullback._arrays.memory import is_non_overlapping_and_dense
 from pullback._dtype import promote_types
 from pullback._op.declare import registry
 from pullback._tensor import Tensor
@@ -27,8 +26,8 @@ from pullback.batching.strategies import (
     rule,
     way,
 )
+from pullback.kernels.numpy.index.strided import span
 from pullback.ops.shape.reshape import common_shape, expand, inferred, unsqueeze
-from pullback.ops.shape.slicing import select_int
 
 
 def fronted(call: Call, i: int) -> tuple[Any, bool]:
@@ -85,13 +84,38 @@ def squeezed(call: Call) -> Results:
 
 @rule
 def strided(call: Call) -> Results:
-    """Strides and offset are those of an entry."""
+    """Strides are those of an entry, and the offset that of the first; no entry may see another's memory."""
     value, _ = fronted(call, 0)
-    if call.size and not is_non_overlapping_and_dense(select_int(value, 0, 0)._array):
+    step, *steps = value.stride()
+    if step and step < max(steps, default=0):  # entries lie between each other
         value = value.contiguous()
+        step, *steps = value.stride()
     size, stride, offset = call.args[1:4]
-    out = value.as_strided((call.size, *size), (value.stride(0), *stride), value.storage_offset() + (offset or 0))
-    return shown(call, out)
+    if len(size) != len(stride):
+        lengths = f"size and stride must have the same length! Got size {list(size)} and stride {list(stride)}"
+        raise RuntimeError(f"Tensor.as_strided(size, stride, ...): {lengths}")
+    start = value.storage_offset()
+    offset = start if offset is None else offset
+    wanted, seen = span(size, stride), span(value._array.shape[1:], steps)
+    if wanted and (not seen or offset < start or offset + wanted > start + seen):
+        raise RuntimeError(outside(size, stride, offset, offset + wanted, (start, start + seen) if seen else None))
+    return shown(call, value.as_strided((call.size, *size), (step, *stride), offset))
+
+
+def outside(size: Any, stride: Any, offset: int, last: int, seen: tuple[int, int] | None) -> str:
+    """What torch says of a window that shows more than an entry does."""
+    asked = f"result = tensor.as_strided({list(size)}, {list(stride)}, {offset}) can access memory outside of `tensor`. "
+    if seen is None:
+        asked += (
+            "`tensor` has no storage but the passed-in (size, stride, storage_offset) imply a result with some storage."
+        )
+    else:
+        asked += (
+            f"`result` can access some memory in range [{offset}, {last}], but `tensor` can only access some memory in "
+            f"range [{seen[0]}, {seen[1]}]."
+        )
+    advice = "please try to rewrite the `as_strided` call as a sequence of PyTorch view operations"
+    return f"{asked} This is not supported inside of vmap, {advice}"
 
 
 @rule

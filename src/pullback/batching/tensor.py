@@ -162,6 +162,11 @@ class BatchedTensor(Tensor):
         """The number of that device; -1 stands for the CPU."""
         return Tensor.get_device(self) if self.device is CPU else self.device.index or 0
 
+    def storage_offset(self) -> int:
+        """How many elements lie before the first of the first entry."""
+        value = self._array.value  # type: ignore[attr-defined]
+        return 0 if value is None else int(value.storage_offset())
+
     def __bool__(self) -> bool:
         return Tensor.__bool__(self) if self._array.bdim is None else bool(self._array)  # type: ignore[attr-defined]
 
