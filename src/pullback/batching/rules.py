@@ -104,7 +104,8 @@ def strided(call: Call) -> Results:
 
 def outside(size: Any, stride: Any, offset: int, last: int, seen: tuple[int, int] | None) -> str:
     """What torch says of a window that shows more than an entry does."""
-    asked = f"result = tensor.as_strided({list(size)}, {list(stride)}, {offset}) can access memory outside of `tensor`. "
+    window = f"{list(size)}, {list(stride)}, {offset}"
+    asked = f"result = tensor.as_strided({window}) can access memory outside of `tensor`. "
     if seen is None:
         asked += (
             "`tensor` has no storage but the passed-in (size, stride, storage_offset) imply a result with some storage."
