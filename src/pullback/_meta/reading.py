@@ -8,14 +8,14 @@ its own shape rule, and a kernel that looks has one declared beside it: see _arr
 from __future__ import annotations
 
 import functools
-import sys
 from contextlib import suppress
-from types import BuiltinFunctionType, CellType, FunctionType, ModuleType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from pullback._arrays.kinds import is_foreign, kinds
+from pullback._arrays.reading import Globals, Module, Reading, is_filled
 from pullback._dtype import defaults as defaults_of
 from pullback._meta import functions as functions  # whose rules are asked for by name
 from pullback._meta import rules
@@ -42,40 +42,6 @@ READ = (
 """The modules whose functions are read anew; all others are run as they are."""
 
 
-FEW = "FEW_"
-"""How the thresholds begin below which kernels look at elements one by one: none are few here."""
-
-
-class Globals(dict[str, Any]):
-    """The globals of a module, each read when it is first asked for."""
-
-    def __init__(self, module: ModuleType) -> None:
-        super().__init__({"__name__": module.__name__, "__builtins__": __builtins__})
-        self.module = module
-
-    def __missing__(self, name: str) -> Any:
-        if name.startswith(FEW):
-            return 0
-        try:
-            value = read(vars(self.module)[name])
-        except KeyError:
-            raise KeyError(name) from None
-        self[name] = value
-        return value
-
-
-class Module:
-    """A module of kernels, its functions read when they are asked for."""
-
-    def __init__(self, module: ModuleType) -> None:
-        self.__dict__["module"] = module
-
-    def __getattr__(self, name: str) -> Any:
-        found = read(getattr(self.module, name))
-        self.__dict__[name] = found
-        return found
-
-
 class Pointwise:
     """Stands for a function that becomes kernels: `Chooser`, `Kernels` and their kind. Nothing is compiled here."""
 
@@ -90,16 +56,8 @@ class Pointwise:
         return False
 
 
-namespaces: dict[str, Globals] = {}
 known: dict[Any, Any] = {}
 """What was read, so that the same function stays the same function."""
-
-
-def globals_of(module: str) -> Globals:
-    """The globals of a module in this reading."""
-    if module not in namespaces:
-        namespaces[module] = Globals(sys.modules[module])
-    return namespaces[module]
 
 
 def read(value: Any) -> Any:
@@ -112,7 +70,7 @@ def read(value: Any) -> Any:
     if kind is np.ufunc:
         return getattr(rules.numpy, value.__name__)
     if kind is ModuleType:
-        return Module(value) if value.__name__.startswith("pullback.") else value
+        return Module(value, read) if value.__name__.startswith("pullback.") else value
     if isinstance(value, functools._lru_cache_wrapper):
         return read(value.__wrapped__)
     if isinstance(value, (Chooser, Kernels, Variants)):
@@ -131,6 +89,9 @@ def read(value: Any) -> Any:
     if value is np.ndarray:
         return rules.numpy.ndarray
     return value
+
+
+reading = Reading(READ, read)
 
 
 def module_of(value: Any) -> str:
@@ -162,44 +123,15 @@ def reread(function: FunctionType) -> Any:
 
 def recoded(function: FunctionType) -> FunctionType:
     """The same code, its names read."""
-    function = unpatched(function)
-    home = function.__globals__.get("__name__", function.__module__)
-    names = globals_of(home) if home.startswith(READ) else function.__globals__
-    out = FunctionType(function.__code__, names, function.__name__, defaults(function.__defaults__), None
-                       if function.__closure__ is None else tuple([cell(c) for c in function.__closure__]))  # fmt: skip
-    out.__kwdefaults__ = (
-        None if function.__kwdefaults__ is None else {k: read(v) for k, v in function.__kwdefaults__.items()}
-    )
-    return out
+    return reading.recoded(unpatched(function))
 
 
 def closes_over_code(function: FunctionType) -> bool:
     """True for a wrapper made elsewhere around a function of ops or kernels."""
     return any(
         type(content) is FunctionType and module_of(content).startswith(READ)
-        for content in [c.cell_contents for c in function.__closure__ or () if filled(c)]
+        for content in [c.cell_contents for c in function.__closure__ or () if is_filled(c)]
     )
-
-
-def filled(c: CellType) -> bool:
-    """True for a cell that has contents."""
-    try:
-        return c.cell_contents is not c
-    except ValueError:
-        return False
-
-
-def cell(c: CellType) -> CellType:
-    """A cell whose contents are read."""
-    if not filled(c):
-        return c
-    content = c.cell_contents
-    return CellType(read(content)) if callable(content) or type(content) in (ModuleType, tuple) else c
-
-
-def defaults(values: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
-    """Defaults of parameters, read."""
-    return None if values is None else tuple([read(value) for value in values])
 
 
 def forward_of(op: Op) -> Any:
@@ -255,10 +187,6 @@ def computed(op: Op, positional: list[Any], keywords: dict[str, Any]) -> Any:
 class Generated(Globals):
     """The globals of a generated function."""
 
-    def __init__(self, names: dict[str, Any]) -> None:
-        dict.__init__(self, {"__name__": names["__name__"], "__builtins__": __builtins__})
-        self.names = names
-
     def __missing__(self, name: str) -> Any:
         # The formulas of half precision are rounded in their own way; their shapes are those of all others.
         value = self[name] = read(self.names[name.replace("halves", "array", 1)])
@@ -270,7 +198,7 @@ def stepped(node: Any, grad: Any) -> Any:
     step = known.get(type(node))
     if step is None:
         made = type(node).backward
-        step = known[type(node)] = FunctionType(made.__code__, Generated(made.__globals__), made.__name__)
+        step = known[type(node)] = FunctionType(made.__code__, Generated(made.__globals__, read), made.__name__)
     given = [None if g is None else g._array for g in grad] if type(grad) in (list, tuple) else grad._array
     try:
         outs = step(node, given)

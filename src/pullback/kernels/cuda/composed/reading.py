@@ -8,14 +8,14 @@ of the NumPy kernels is itself with its names read in turn.
 from __future__ import annotations
 
 import functools
-import sys
 import threading
 from collections.abc import Callable
-from types import CellType, FunctionType, ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
+from pullback._arrays.reading import Module, Reading
 from pullback._op.declare import Op
 from pullback._op.patch import unpatched
 from pullback.kernels import compiled
@@ -32,8 +32,6 @@ from pullback.kernels.numpy.index.subscript import is_inside
 READ = ("pullback._arrays.half", "pullback._arrays.sizes", "pullback.ops", "pullback.kernels.numpy",
         "pullback.kernels.complex_functions")  # fmt: skip
 """The modules whose functions are read anew; all others are run as they are."""
-FEW = "FEW_"
-"""How the thresholds begin below which kernels look at elements one by one: none are few here."""
 
 
 class Where(threading.local):
@@ -142,38 +140,6 @@ there = There()
 # ------------------------------------------------------------------ code
 
 
-class Globals(dict[str, Any]):
-    """The globals of a module, each read when it is first asked for."""
-
-    def __init__(self, module: ModuleType) -> None:
-        super().__init__({"__name__": module.__name__, "__builtins__": __builtins__})
-        self.module = module
-
-    def __missing__(self, name: str) -> Any:
-        if name.startswith(FEW):
-            return 0
-        try:
-            value = read(vars(self.module)[name])
-        except KeyError:
-            raise KeyError(name) from None
-        if type(value) in (dict, list, set):  # what is noted here must not be found by who reads on the host
-            value = value.copy()
-        self[name] = value
-        return value
-
-
-class Module:
-    """A module of kernels, its functions read when they are asked for."""
-
-    def __init__(self, module: ModuleType) -> None:
-        self.__dict__["module"] = module
-
-    def __getattr__(self, name: str) -> Any:
-        found = read(getattr(self.module, name))
-        self.__dict__[name] = found
-        return found
-
-
 class OfElements:
     """Stands for a function that becomes kernels: one of the device if there can be one, else its steps."""
 
@@ -204,7 +170,6 @@ def no_room(name: str) -> None:
     """Compiled kernels of the host are not there."""
 
 
-namespaces: dict[str, Globals] = {}
 known: dict[Any, Any] = {is_inside: inside}
 """What was read, so that the same function stays the same function."""
 computes: list[Callable[..., Any]] = []
@@ -224,7 +189,7 @@ def read(value: Any) -> Any:
             found = known[value] = reread(value)
         return found
     if kind is ModuleType:
-        return Module(value) if value.__name__.startswith(READ) else value
+        return Module(value, read) if value.__name__.startswith(READ) else value
     if isinstance(value, functools._lru_cache_wrapper):
         return value
     if isinstance(value, (Chooser, Kernels, Variants)):
@@ -235,6 +200,8 @@ def read(value: Any) -> Any:
         return {key: read(v) for key, v in value.items()}
     if kind is functools.partial:
         return functools.partial(read(value.func), *[read(a) for a in value.args], **value.keywords)
+    if kind in (dict, list, set):  # what is noted here must not be found by who reads on the host
+        return value.copy()
     return value
 
 
@@ -266,24 +233,7 @@ def on_device(op: Op) -> Any:
 
 def recoded(function: FunctionType) -> FunctionType:
     """The same code, its names read."""
-    function = unpatched(function)
-    home = function.__globals__.get("__name__", function.__module__)
-    if home.startswith(READ):
-        if home not in namespaces:
-            namespaces[home] = Globals(sys.modules[home])
-        names: Any = namespaces[home]
-    else:
-        names = function.__globals__
-    closure = None if function.__closure__ is None else tuple([cell(c) for c in function.__closure__])
-    out = FunctionType(function.__code__, names, function.__name__, function.__defaults__, closure)
-    out.__kwdefaults__ = function.__kwdefaults__
-    return out
+    return reading.recoded(unpatched(function))
 
 
-def cell(c: CellType) -> CellType:
-    """A cell whose contents are read."""
-    try:
-        content = c.cell_contents
-    except ValueError:  # an empty one
-        return c
-    return CellType(read(content)) if type(content) is FunctionType else c
+reading = Reading(READ, read)
