@@ -181,3 +181,45 @@ def test_tensorsolve_asks_for_a_square(other: str) -> None:
 @pytest.mark.parametrize("dim", ["", ", 0", ", None"])
 def test_places_in_the_flattened_tensor_may_be_of_another_dtype(indices: str, dim: str) -> None:
     fail_alike(f"torch.take_along_dim(torch.ones(5, 5), torch.zeros({indices}){dim})")
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (2,), (), (0, 2)])
+@pytest.mark.parametrize("rest", ["()", "(), True", "[], False", "(0,)"])
+def test_logsumexp_along_no_dimension(shape: Any, rest: str) -> None:
+    if shape == () and rest == "(0,)":
+        pytest.skip("a dimension there is not")
+    agree(f"torch.logsumexp(torch.ones({shape}), {rest})")
+
+
+@pytest.mark.parametrize("modes", ["0, 0.5", "0.5, 0", "0, 1"])
+@pytest.mark.parametrize("name", ["grid_sampler", "grid_sampler_2d", "grid_sampler_3d"])
+def test_modes_of_samplers_are_integers(name: str, modes: str) -> None:
+    dims = 3 if name.endswith("3d") else 2
+    image, grid = f"torch.ones(1, 1, {', '.join('2' * dims)})", f"torch.zeros(1, {', '.join('1' * dims)}, {dims})"
+    fail_alike(f"torch.{name}({image}, {grid}, {modes}, True)")
+
+
+@pytest.mark.parametrize("name", ["pinv", "matrix_rank"])
+@pytest.mark.parametrize("one", ["0.5", "None", "torch.ones(1)", "torch.ones(())"])
+@pytest.mark.parametrize("other", ["0.5", "None", "torch.ones(1)", "torch.ones(())"])
+def test_tolerances_are_numbers_or_tensors(name: str, one: str, other: str) -> None:
+    fail_alike(f"torch.linalg.{name}(torch.ones(1, 2, 2), atol={one}, rtol={other})")
+
+
+@pytest.mark.parametrize("dtypes", [("float32", "complex64"), ("bfloat16", "complex128"), ("float16", "float64")])
+def test_soft_margins_of_complex_signs(dtypes: tuple[str, str]) -> None:
+    agree(
+        f"torch.nn.functional.soft_margin_loss(torch.ones(2, dtype=torch.{dtypes[0]}), "
+        f"torch.ones(2, dtype=torch.{dtypes[1]}))"
+    )
+
+
+@pytest.mark.parametrize("arguments", ["7, (2,)", "(7,), (2, 2)", "(7, 7), (2, 2)", "7, 2", "[7, 7, 7], 2"])
+def test_fractional_pools_have_one_size_or_one_for_each_dimension(arguments: str) -> None:
+    fail_alike(f"torch.nn.functional.fractional_max_pool2d(torch.ones(1, 3, 9, 9), {arguments})")
+    fail_alike(f"torch.nn.functional.fractional_max_pool3d(torch.ones(1, 3, 9, 9, 9), {arguments})")
+
+
+@pytest.mark.parametrize("stats", ["torch.ones(6), None", "None, torch.ones(2)", "torch.ones(2), torch.ones(2)"])
+def test_one_running_statistic_without_the_other(stats: str) -> None:
+    fail_alike(f"torch.native_batch_norm(torch.ones(1, 2, 3), None, None, {stats}, True, 0.5, 1e-5)[0]")

@@ -129,11 +129,19 @@ def linalg_pinv(
     """
     if not isinstance(self, Tensor):
         raise invalid_combination("linalg_pinv", (self,))
+    refuse_mixture("linalg_pinv", self, atol, rtol)
     refuse_complex("pinv", rcond=rcond, atol=atol, rtol=rtol)
     relative = rtol if rcond is None else rcond
     absolute = 0.0 if rcond is not None and atol is None else atol
     refuse_gradient("linalg_pinv", atol=absolute, rtol=relative)
     return written("linalg_pinv", pinv_parts(self, absolute, relative, hermitian), out, castable("linalg.pinv"))
+
+
+def refuse_mixture(name: str, self: Any, *tolerances: Any) -> None:
+    """Raise unless tolerances are all numbers, or all tensors; a tensor without dimensions counts as either."""
+    kinds = {isinstance(value, Tensor) for value in tolerances if value is not None and getattr(value, "ndim", 1)}
+    if len(kinds) > 1:
+        raise invalid_combination(name, (self, *tolerances))
 
 
 @function(autocast="float32")
@@ -178,6 +186,7 @@ def linalg_matrix_rank(
     """
     if not isinstance(self, Tensor):
         raise invalid_combination("linalg_matrix_rank", (self,))
+    refuse_mixture("linalg_matrix_rank", self, atol, rtol)
     if tol is not None:
         atol, rtol = tol, 0.0
     if isinstance(out, Tensor) and is_grad_enabled() and wants_grad(out):

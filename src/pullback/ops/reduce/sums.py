@@ -12,6 +12,7 @@ from pullback._arrays.memory import row_major
 from pullback._dtype import FROM_NUMPY, bool_
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, elementwise, function, linear, op
+from pullback._runtime.messages import shape_text
 from pullback._thresholds import LARGE
 from pullback.kernels.jit.small.choose import Adding
 from pullback.kernels.numpy.index.subscript import INT64, UINT8
@@ -332,7 +333,17 @@ def logsumexp(self: Array, dim: Any, keepdim: bool = False) -> Array:
     `dim` is a dimension or a tuple of them; with `keepdim` the reduced dimensions stay, with size 1.
     Integers are converted to floating point numbers.
     """
-    return logsumexp_dim(self, dims_of(dim), keepdim)
+    dims = dims_of(dim)
+    if not dims and not keepdim:
+        refuse_no_dimensions(self)
+    return logsumexp_dim(self, dims, keepdim)
+
+
+def refuse_no_dimensions(self: Array) -> None:
+    """Raise as torch does where no dimension is named: it adds along all and keeps them."""
+    if self.ndim and self.numel():
+        kept = shape_text((1,) * self.ndim)
+        raise RuntimeError(f"output with shape [] doesn't match the broadcast shape {kept}")
 
 
 publish("logsumexp", logsumexp, Publication("special", method=False))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any
 
 from pullback._dtype import FROM_NUMPY
@@ -18,8 +19,9 @@ PADDINGS = {"zeros": 0, "border": 1, "reflection": 2}
 # ------------------------------------------------------------------ grid_sample
 
 
-def check_grid(input: Array, grid: Array, interpolation_mode: int) -> None:
+def check_grid(input: Array, grid: Array, interpolation_mode: int, padding_mode: int) -> None:
     """Torch's demands on an image and the points it is sampled at."""
+    interpolation_mode, _ = index(interpolation_mode), index(padding_mode)
     shapes = f"input with sizes {shape_text(input.shape)} and grid with sizes {shape_text(grid.shape)}"
     if grid.shape[0] != input.shape[0]:
         raise RuntimeError(f"grid_sampler(): expected grid and input to have same batch size, but got {shapes}")
@@ -88,7 +90,7 @@ def grid_sampler_2d(
     As `nn.functional.grid_sample`, with modes as numbers: `interpolation_mode` is 0 bilinear, 1 nearest or 2 bicubic,
     `padding_mode` is 0 zeros, 1 border or 2 reflection.
     """
-    check_grid(input, grid, interpolation_mode)
+    check_grid(input, grid, interpolation_mode, padding_mode)
     return kernels.grid_sample(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
@@ -101,7 +103,7 @@ def grid_sampler_3d(
     As `nn.functional.grid_sample`, with modes as numbers: `interpolation_mode` is 0 trilinear or 1 nearest,
     `padding_mode` is 0 zeros, 1 border or 2 reflection.
     """
-    check_grid(input, grid, interpolation_mode)
+    check_grid(input, grid, interpolation_mode, padding_mode)
     return kernels.grid_sample(input, grid, interpolation_mode, padding_mode, align_corners)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback._arrays.element import exact_number
-from pullback._dtype import FROM_NUMPY
+from pullback._dtype import FROM_NUMPY, result_numpy_dtype
 from pullback._op.define import Array, function, not_implemented, op
 from pullback._runtime.messages import cannot_cast, shape_text, size_mismatch
 from pullback._tensor import Tensor
@@ -212,6 +212,9 @@ def check_soft_margin(self: Array, target: Array, reduction: int) -> None:
     kind = FROM_NUMPY[self.dtype]
     if kind.category < 2:
         raise RuntimeError(cannot_cast("Float", kind.scalar_type))
+    if target.dtype.kind == "c" != self.dtype.kind:
+        made = FROM_NUMPY[result_numpy_dtype((self, target))]
+        raise RuntimeError(cannot_cast(made.scalar_type, kind.scalar_type))
     for dim in range(1, min(self.ndim, target.ndim) + 1):
         a, b = self.shape[-dim], target.shape[-dim]
         if a != b and 1 not in (a, b):

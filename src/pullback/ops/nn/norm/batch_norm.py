@@ -251,6 +251,12 @@ def batch_norm_op(
 batch_norm_op.op.fields = plain_tuple
 
 
+def check_pair(running_mean: Tensor | None, running_var: Tensor | None) -> None:
+    """Raise if there is one without the other."""
+    if (running_mean is None) is not (running_var is None):
+        raise ValueError("running_mean and running_var must either both be None or neither be None")
+
+
 def check_channels(
     input: Tensor,
     weight: Tensor | None,
@@ -280,8 +286,7 @@ def check_channels(
                 raise RuntimeError(f"{name} must be defined in evaluation mode")
         elif given._array.size != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {given._array.size}")
-    if (running_mean is None) is not (running_var is None):
-        raise ValueError("running_mean and running_var must either both be None or neither be None")
+    check_pair(running_mean, running_var)
     refuse_gradient("native_batch_norm", running_mean=running_mean, running_var=running_var)
     if input.ndim < 2 and input._array.size:
         raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
@@ -348,6 +353,7 @@ def native_batch_norm(
         raise RuntimeError(
             f"input tensor must have at least one element, but got input_sizes = {shape_text(input.shape)}"
         )
+    check_pair(running_mean, running_var)
     check_channels(input, weight, bias, running_mean, running_var, training)
     result, mean, rstd = batch_norm_op(input, weight, bias, running_mean, running_var, training, momentum, eps)
     found = result, without_history(mean), without_history(rstd)

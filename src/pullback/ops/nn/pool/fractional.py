@@ -9,7 +9,7 @@ from pullback._runtime.messages import dim_out_of_range, shape_text
 from pullback._tensor import Tensor
 from pullback.kernels.numpy.pool import sliding as even
 from pullback.kernels.numpy.pool import uneven as kernels
-from pullback.ops.nn.pool.checks import each
+from pullback.ops.nn.pool.checks import numbers
 from pullback.ops.nn.pool.maximum import gather_places, scatter_places
 from pullback.ops.random.draw import rand
 from pullback.ops.shape.reshape import zeros_of
@@ -119,8 +119,11 @@ def fractional_maxima(
         random_samples = rand(batch, self.shape[-ndim - 1], ndim, dtype=self.dtype, device=self.device)
     refuse_gradient(name, random_samples=random_samples)
     several = "a single Int or tuple of Ints" if ndim == 2 else "a single Int or tuple of three Ints"
-    kernel = each(kernel_size, ndim, f"{name}: kernel_size must either be {several}")
-    sizes = each(output_size, ndim, f"{name}: output_size must either be {several}")
+    kernel, sizes = numbers(kernel_size), numbers(output_size)
+    for called, given, found in (("kernel_size", kernel_size, kernel), ("output_size", output_size, sizes)):
+        if isinstance(given, (tuple, list)) and len(found) != ndim:
+            raise RuntimeError(f"{name}: {called} must either be {several}")
+    kernel, sizes = kernel * (ndim // len(kernel)), sizes * (ndim // len(sizes))
     return tuple(fractional_ops(ndim)[0](self, kernel, sizes, random_samples))
 
 
