@@ -154,10 +154,10 @@ def as_function(program: Program, library: Library, leaves: dict[str, Any]) -> t
     return function, [leaves[name] for name in moving]
 
 
-def fixed_random(library: Library, like: Any, seed: int) -> Any:
-    """Numbers for a cotangent or tangent: the same in both libraries."""
+def fixed_random(library: Library, like: Any, seed: int, noise: int = 0) -> Any:
+    """Numbers for a cotangent or tangent: the same in both libraries. With `noise` they are moved as leaves are."""
     leaf = Leaf(tuple(like.shape), dtype_name(like.dtype), seed, -1.0, 1.0)
-    return leaf.build(library.module)
+    return leaf.build(library.module, noise)
 
 
 def arrays(library: Library, tensors: Any) -> list[Any]:
@@ -168,7 +168,7 @@ def recorded(program: Program, library: Library, leaves: dict[str, Any]) -> tupl
     """Outputs that want gradients, their cotangents, and the leaves that want one."""
     function, moving = as_function(program, library, leaves)
     outputs = [out for out in function(*moving) if out.requires_grad]
-    cotangents = [fixed_random(library, out, 100 + i) for i, out in enumerate(outputs)]
+    cotangents = [fixed_random(library, out, 100 + i, program.noise) for i, out in enumerate(outputs)]
     return outputs, cotangents, [tensor for tensor in moving if tensor.requires_grad]
 
 
@@ -189,7 +189,7 @@ def double(program: Program, library: Library, leaves: dict[str, Any]) -> Any:
     firsts = [first for first in firsts if first is not None and first.requires_grad]
     if not firsts:
         return []
-    seconds = [fixed_random(library, first, 200 + i) for i, first in enumerate(firsts)]
+    seconds = [fixed_random(library, first, 200 + i, program.noise) for i, first in enumerate(firsts)]
     return arrays(library, grad(firsts, [*wanting, *cotangents], seconds, allow_unused=True))
 
 
@@ -199,7 +199,7 @@ def detached(tensors: list[Any]) -> list[Any]:
 
 def jvp(program: Program, library: Library, leaves: dict[str, Any]) -> Any:
     function, moving = as_function(program, library, leaves)
-    tangents = tuple([fixed_random(library, tensor, 300 + i) for i, tensor in enumerate(moving)])
+    tangents = tuple([fixed_random(library, tensor, 300 + i, program.noise) for i, tensor in enumerate(moving)])
     if program.mode != "jvp":
         twice = library.require("autograd.functional.jvp")
         outputs, pushed = twice(lambda *x: function(*[t.clone() for t in x]), tuple(detached(moving)), tangents)
@@ -229,7 +229,7 @@ def hessian(program: Program, library: Library, leaves: dict[str, Any]) -> Any:
     def scalar(tensor: Any) -> Any:
         total: Any = None  # not 0.0: torch's tangent of a number and a half is a double
         for i, out in enumerate(function(tensor, *rest)):
-            product = (out * fixed_random(library, out, 100 + i)).sum()
+            product = (out * fixed_random(library, out, 100 + i, program.noise)).sum()
             product = product.real if product.is_complex() else product
             total = product if total is None else total + product
         return total

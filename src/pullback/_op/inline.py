@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import mul
 from types import FunctionType
 from typing import Any
 
@@ -66,4 +67,4 @@ def real_expression(op: Op, formula: Any) -> str | None:
         return None  # an input might be complex though the result is real
     if any("None" in str(op.annotations.get(name, "")) for name in names):
         return None  # the formula may ask whether it is there
-    return operators(formula, conj=itself)
+    return operators(formula, conj=itself, times_number=mul)  # single precision forgets what was whole

@@ -111,8 +111,23 @@ def by_kind(forward: Any, of_complex: Any) -> Any:
 
 
 def on_floats(op: Op) -> Any:
-    """The array kernel of an op that counts integers as the default dtype, where NumPy would choose another."""
+    """The array kernel of an op that counts integers as the default dtype, where NumPy would choose another.
+
+    Beside floating point numbers they have the dtype of those.
+    """
     forward = forward_of(op)
+    if len(op.promote) > 1:
+
+        def promoted(first: Any, second: Any, *args: Any) -> Any:
+            one, other = (getattr(given, "dtype", defaults.numpy) for given in (first, second))
+            if one.kind in "iub":
+                one = defaults.numpy if other.kind in "iub" else other
+                first = first.astype(one)
+            if other.kind in "iub":
+                second = second.astype(one)
+            return forward(first, second, *args)
+
+        return promoted
 
     def kernel(first: Any, *args: Any, **kwargs: Any) -> Any:
         if getattr(first, "dtype", defaults.numpy).kind in "iub":

@@ -46,7 +46,7 @@ def product(a: AnyArray, b: AnyArray) -> AnyArray:
     lost = np.isnan(plain.real) & np.isnan(plain.imag) & (infinite(a) | infinite(b))
     if not lost.any():
         return plain
-    a, b = direction(a[lost], b[lost])
+    a, b = direction(a[lost].astype(plain.dtype, copy=False), b[lost].astype(plain.dtype, copy=False))
     with_infinity = np.inf * (a.real * b.real - a.imag * b.imag), np.inf * (a.real * b.imag + a.imag * b.real)
     plain[lost] = from_parts(*with_infinity, plain.dtype)
     return plain

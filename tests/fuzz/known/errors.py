@@ -127,6 +127,12 @@ ERRORS = [
         line=r"\b(nansum|nanmean|logsumexp|matrix_power|amax|amin|std|var|norm|any|all)\(.*out=",
     ),
     Known(
+        "powers of one, with which torch fills out= of any dtype",
+        "raised",
+        line=r"\bpow\((1|1\.0|True), .*out=",
+        said="can't be cast",
+    ),
+    Known(
         "kinds of out= that torch does not take",
         "accepted",
         line=(

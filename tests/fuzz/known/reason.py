@@ -346,8 +346,10 @@ def at_nan(case: Case) -> bool:
     if "float('nan')" in case.text:
         return True
     place = re.match(r"at \(([\d, ]*)\)", case.found.text)
-    at = tuple(int(n) for n in re.findall(r"\d+", place[1])) if place else ()
-    leaves = [leaf for _, leaf in case.program.leaves if len(leaf.shape) == len(at) > 0 and leaf.dtype in FLOATS]
+    if place is None:
+        return False
+    at = tuple(int(n) for n in re.findall(r"\d+", place[1]))
+    leaves = [leaf for _, leaf in case.program.leaves if len(leaf.shape) == len(at) and leaf.dtype in FLOATS]
     inside = [leaf for leaf in leaves if all(i < n for i, n in zip(at, leaf.shape, strict=True))]
     return any(np.isnan(leaf.numbers().reshape(leaf.shape)[at]) for leaf in inside)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from pullback._arrays.element import convert_number
 from pullback._arrays.half import is_half, widened
-from pullback._dtype import FROM_NUMPY, result_numpy_dtype
+from pullback._dtype import FROM_NUMPY, defaults, result_numpy_dtype
 from pullback._op.apply import cast
 from pullback._op.constants import constant
 from pullback._op.define import Array, Number, function, not_implemented, op
@@ -38,10 +38,10 @@ from pullback.ops.supported import invalid_combination, refuse
     pointwise=True,
     foreach="with_factor",
     self=lambda grad: grad,
-    tensor1=lambda grad, tensor2, value: grad * conj(tensor2 * value),
-    tensor2=lambda grad, tensor1, value: grad * conj(tensor1 * value),
+    tensor1=lambda grad, tensor2, value: grad * conj(times_number(tensor2, value)),
+    tensor2=lambda grad, tensor1, value: grad * conj(times_number(tensor1, value)),
     result=lambda self_t, tensor1_t, tensor2_t, tensor1, tensor2, value: (
-        self_t + tensor1_t * (tensor2 * value) + tensor1 * value * tensor2_t
+        self_t + tensor1_t * times_number(tensor2, value) + times_number(tensor1, value) * tensor2_t
     ),
 )
 def addcmul(self: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -> Array:
@@ -55,6 +55,13 @@ def addcmul(self: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -
     if type(value) is int and value == 1:
         return np.add(self, np.multiply(tensor1, tensor2))
     return np.add(self, np.multiply(np.multiply(tensor1, factor(value, self)), tensor2))
+
+
+def times_number(tensor: Any, value: Number) -> Any:
+    """A tensor times a number; integers beside a number with a point have the default dtype, not NumPy's double."""
+    if not isinstance(value, int) and isinstance(tensor, np.ndarray) and tensor.dtype.kind in "iub":
+        tensor = tensor.astype(defaults.numpy)
+    return tensor * value
 
 
 def factor(value: Number, self: Array) -> Array:
@@ -87,9 +94,9 @@ def refuse_integers(self: Any, tensor1: Any, tensor2: Any, value: Number) -> Non
     foreach="with_factor",
     self=lambda grad: grad,
     tensor1=lambda grad, tensor2, value: grad * conj(value / tensor2),
-    tensor2=lambda grad, tensor1, tensor2, value: -grad * conj(value * tensor1 / (tensor2 * tensor2)),
+    tensor2=lambda grad, tensor1, tensor2, value: -grad * conj(times_number(tensor1, value) / (tensor2 * tensor2)),
     result=lambda self_t, tensor1_t, tensor2_t, tensor1, tensor2, value: (
-        self_t + tensor1_t * (value / tensor2) - tensor2_t * (value * tensor1 / (tensor2 * tensor2))
+        self_t + tensor1_t * (value / tensor2) - tensor2_t * (times_number(tensor1, value) / (tensor2 * tensor2))
     ),
 )
 def addcdiv(self: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -> Array:

@@ -60,10 +60,10 @@ def x_log_backward(product: Any, self: Any, other: Any, edge: Any) -> Any:
     promote=True,
     floats=True,
     pointwise=True,
-    self=lambda grad, self, other: x_log_backward(xlogy_tensors(grad, other), self, other, 0),
+    self=lambda grad, self, other: x_log_backward(xlogy_tensors(grad, other), self, other, 0.0),
     other=lambda grad, self, other: grad * self / other,
     result=lambda self_t, other_t, self, other: (
-        x_log_backward(xlogy_tensors(self_t, other), self, other, 0) + other_t * self / other
+        x_log_backward(xlogy_tensors(self_t, other), self, other, 0.0) + other_t * self / other
     ),
 )
 def xlogy_tensors(self: Array, other: Array) -> Array:
@@ -134,10 +134,10 @@ def xlogy_inplace(self: Array, other: Array | Number) -> Array:
     promote=True,
     floats=True,
     pointwise=True,
-    self=lambda grad, self, other: x_log_backward(xlog1py_tensors(grad, other), self, other, -1),
+    self=lambda grad, self, other: x_log_backward(xlog1py_tensors(grad, other), self, other, -1.0),
     other=lambda grad, self, other: grad * self / (other + 1),
     result=lambda self_t, other_t, self, other: (
-        x_log_backward(xlog1py_tensors(self_t, other), self, other, -1) + other_t * self / (other + 1)
+        x_log_backward(xlog1py_tensors(self_t, other), self, other, -1.0) + other_t * self / (other + 1)
     ),
 )
 def xlog1py_tensors(self: Array, other: Array) -> Array:

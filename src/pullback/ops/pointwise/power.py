@@ -115,7 +115,14 @@ def real_like(change: Any, self: Any) -> Any:
 
 def power_backward_self(grad: Any, self: Any, exponent: Any) -> Any:
     """The gradient for the base."""
+    exponent = beside(exponent, self)
     return where_tensors(exponent != 0, grad * conj(exponent * power_tensors(self, exponent - 1)), 0)
+
+
+def beside(exponent: Any, self: Any) -> Any:
+    """A whole exponent in the dtype of the base, in which torch computes with it; NumPy would choose a wider one."""
+    whole = isinstance(exponent, np.ndarray) and exponent.dtype.kind in "iub" and self.dtype.kind in "fc"
+    return exponent.astype(self.dtype) if whole else exponent
 
 
 def power_backward_exponent(grad: Any, self: Any, exponent: Any, result: Any) -> Any:

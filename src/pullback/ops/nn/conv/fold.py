@@ -144,6 +144,8 @@ def blocks_of(self: Any, kernel_size: Any, dilation: Any, padding: Any, stride: 
 def col2im(self: Array, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Array:
     """Images with each column added where its block lies."""
     check_fold(self, output_size, kernel_size, dilation, padding, stride)
+    if not self.size:
+        return np.zeros((0, self.shape[1] // prod(kernel_size), *output_size), self.dtype)
     batch = self if self.ndim == 3 else self[None]
     images = kernels.images_of_blocks(batch, output_size, kernel_size, stride, padding, dilation)
     return images if self.ndim == 3 else images[0]

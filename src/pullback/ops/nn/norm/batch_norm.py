@@ -434,8 +434,14 @@ def instance_norm(
             out = unrecorded(lambda: kernels.group_norm(*arrays, channels, size, channels, eps)[0].reshape(shape))
             return view_(out, tuple(input.shape))
     rows = view_(input if is_contiguous(input) else clone(input, memory_format=contiguous_format), shape)
-    running = [repeated(r, samples) for r in (running_mean, running_var)]
-    seen = [None if r is None else to(r, input.dtype) for r in running]
+    seen = [repeated(r, samples) for r in (running_mean, running_var)]
+    dtype = (input if weight is None else weight).dtype
+    if running_mean is not None and running_mean.dtype is not dtype:  # torch asks the mean, and converts both
+        if running_var is None:
+            raise RuntimeError(
+                "Expected a proper Tensor but got None (or an undefined Tensor in C++) for argument #0 'self'"
+            )
+        seen = [to(r, dtype) for r in seen]
     parameters = (repeated(weight, samples), repeated(bias, samples))
     out = batch_norm(rows, *parameters, *seen, use_input_stats, momentum, eps, cudnn_enabled)
     for own, used in zip((running_mean, running_var), seen, strict=True):
