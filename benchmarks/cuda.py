@@ -226,6 +226,18 @@ large(
     "attention 16x12x512x64, causal", 1.0, normal(*[(16, 12, 512, 64)] * 3),
     lambda torch, q, k, v: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True),
 )  # fmt: skip
+large(
+    "grid_sample of 16 x 32 x 128 x 128, with backward", 1.5,
+    lambda torch: (torch.randn(16, 32, 128, 128, device="cuda", requires_grad=True),
+                   torch.rand(16, 128, 128, 2, device="cuda").mul(2).sub(1).requires_grad_()),
+    differentiated(lambda torch, x, grid: torch.nn.functional.grid_sample(x, grid, align_corners=False)),
+)  # fmt: skip
+large(
+    "embedding_bag 50000 x 256, 2048 bags of 8", 1.5,
+    lambda torch: (torch.randint(50000, (2048, 8)).cuda(), torch.randn(50000, 256, device="cuda")),
+    lambda torch, i, w: torch.nn.functional.embedding_bag(i, w, mode="sum"),
+)  # fmt: skip
+large("x ** y of 16M, float64", 1.5, normal(*[(1 << 24,)] * 2, dtype="float64"), lambda torch, x, y: x**y)
 large("cumsum of 4096 x 4096", 1.0, normal((4096, 4096)), lambda torch, x: x.cumsum(1))
 large("randn of 16M", 1.0, lambda torch: (), lambda torch: torch.randn(1 << 24, device="cuda"))
 large("dropout of 16M", 1.0, normal((1 << 24,)), lambda torch, x: torch.nn.functional.dropout(x, 0.1))

@@ -112,6 +112,12 @@ def test_functions_of_complex_numbers_become_ptx(name: str) -> None:
         assert kernel.name in room("cuda.ptx").compiled(kernel.text, (7, 0))
 
 
+@pytest.mark.parametrize("dtype", ["float64", "int64", "int32", "int8"])
+def test_powers_become_ptx(dtype: str) -> None:
+    kernel = room("cuda.pointwise").Kernel(expression(np.power, dtype, dtype).root, "11", 0, True)
+    assert kernel.name in room("cuda.ptx").compiled(kernel.text, (7, 0))
+
+
 @pytest.mark.parametrize("element", ["float", "double"])
 def test_reductions_become_ptx(element: str) -> None:
     for how in ("sum", "max", "min"):

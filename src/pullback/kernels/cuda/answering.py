@@ -64,6 +64,10 @@ def ufunc(function: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str,
         made = pointwise(function, inputs, said, outs[0] if outs else None)
         if made is not None:
             return made if not rows or made.flags.c_contiguous else made.copy("C")
+    if method == "__call__" and [*kwargs] == ["where"] and len(outs) == 1 and type(kwargs["where"]) is DeviceArray:
+        made = pointwise(function, inputs, {})
+        if made is not None and pointwise(np.where, (kwargs["where"], made, outs[0]), {}, outs[0]) is not None:
+            return outs[0]
     if method == "at" and len(inputs) == 3 and keys.join_at(function.__name__, *inputs):
         return None
     if not outs:

@@ -91,13 +91,13 @@ def batch_norm(
     if not is_taken(input, *given) or input.ndim < 2 or (not training and running_mean is None):
         return None
     kind, ndim = SINGLE if is_half(input.dtype) else input.dtype, input.ndim
-    if any([p is not None and (p.dtype != kind or not p.flags.c_contiguous) for p in given]):
+    if any([p is not None and (p.dtype not in (kind, input.dtype) or not p.flags.c_contiguous) for p in given]):
         return None
-    x, scale, shift = wide(input), shaped(weight, ndim), shaped(bias, ndim)
+    x, scale, shift = wide(input), shaped(wide(weight), ndim), shaped(wide(bias), ndim)
     if not training:
-        squares = shaped(running_var, ndim)
+        squares = shaped(wide(running_var), ndim)
         rstd = pointwise(inverse_deviation, (squares, 1, eps), {})
-        out = finished(x, shaped(running_mean, ndim), rstd, scale, shift, input.dtype)
+        out = finished(x, shaped(wide(running_mean), ndim), rstd, scale, shift, input.dtype)
         return [out, *[empty((0,), kind, None, input.device) for _ in range(2)]]
     mean, squares, rstd, count = statistics(x, (0, *range(2, ndim)), eps)
     if running_mean is not None:
@@ -105,7 +105,10 @@ def batch_norm(
             return None
         pairs = ((running_mean, mean, 1.0), (running_var, squares, 1 / (count - 1)))
         for running, value, factor in pairs:
-            pointwise(with_running, (running, value.reshape(-1), float(momentum), factor), {}, running)
+            own = wide(running)
+            pointwise(with_running, (own, value.reshape(-1), float(momentum), factor), {}, own)
+            if own is not running:
+                running[...] = own
     out = finished(x, mean, rstd, scale, shift, input.dtype)
     return [out, mean.reshape(-1), rstd.reshape(-1)]
 

@@ -13,7 +13,8 @@ from pullback._tensor import Tensor, preserve_format
 from pullback.kernels.cuda import answering
 from pullback.kernels.cuda.array import DeviceArray, empty
 from pullback.kernels.cuda.carry import OnHost, name_of
-from pullback.kernels.cuda.composed.words import inside
+from pullback.kernels.cuda.composed.keys import numbers_there
+from pullback.kernels.cuda.composed.words import inside, repeat
 from pullback.kernels.cuda.native import INPLACE, arranged_like
 
 known: dict[Any, Any] = {}
@@ -124,7 +125,18 @@ class Inside(OnHost):
         return inside(index, size) if type(index) is DeviceArray else self.function(index, size)
 
 
+class Repeated(OnHost):
+    """`np.repeat` of numbers of the host as often as numbers of the device say."""
+
+    __slots__ = ()
+
+    def __call__(self, /, a: Any, repeats: Any) -> Any:
+        made = repeat(numbers_there(a, repeats.device), repeats) if type(repeats) is DeviceArray else None
+        return super().__call__(a, repeats) if made is None else made
+
+
 BY_NAME = {
+    "numpy.repeat": Repeated,
     "kernels.numpy.index.subscript.is_inside": Inside,
     "ops.create.like.filled_like": FilledLike,
     "ops.create.copy.copied": Copied,

@@ -21,6 +21,7 @@ from pullback._op.patch import unpatched
 from pullback.kernels import compiled
 from pullback.kernels.cuda.array import DeviceArray, empty, filled
 from pullback.kernels.cuda.carry import NoKernel, upload
+from pullback.kernels.cuda.composed.contraction import contracted
 from pullback.kernels.cuda.composed.words import inside
 from pullback.kernels.cuda.conv import contiguous
 from pullback.kernels.cuda.native import ramp
@@ -123,9 +124,12 @@ def strided(x: Any, shape: Any = None, strides: Any = None, subok: bool = False,
 
 
 def einsum(subscripts: Any, *operands: Any, **options: Any) -> Any:
-    """np.einsum of a diagonal, which is a view"""
+    """np.einsum of a diagonal, which is a view, and of sums of products"""
     if subscripts == "ii->i" and type(operands[0]) is DeviceArray:
         return operands[0].diagonal()
+    made = contracted(subscripts, operands)
+    if made is not None:
+        return made
     return np.einsum(subscripts, *operands, **options)
 
 

@@ -19,7 +19,7 @@ from pullback.kernels.cuda.conv import contiguous
 from pullback.kernels.cuda.index import are_numbers, each, index_select, read
 from pullback.kernels.cuda.index import take as taken
 from pullback.kernels.cuda.moving import cat, roll, stack
-from pullback.kernels.cuda.native import INT64, SINGLE, copied, dims_of, reduced
+from pullback.kernels.cuda.native import INT64, SINGLE, copied, dims_of, ramp, reduced
 from pullback.kernels.cuda.order.counting import bincount as counted_by
 from pullback.kernels.cuda.order.extrema import found
 from pullback.kernels.cuda.order.masks import comparable, places_of
@@ -31,6 +31,7 @@ WORDS: dict[str, Callable[..., Any]] = {}
 """What answers a word, by its name."""
 REDUCING = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_or": "any",
             "logical_and": "all"}  # fmt: skip
+EXTREMA = {"max": np.maximum, "min": np.minimum}
 RUNNING = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logaddexp": "logaddexp"}
 """The words that methods of ufuncs are."""
 INT32, BOOL = np.dtype(np.int32), np.dtype(np.bool_)
@@ -51,6 +52,9 @@ def of_ufunc(name: str, method: str, inputs: Any, kwargs: dict[str, Any]) -> Any
     """What a method of a ufunc makes of an array; None as above."""
     if type(inputs[0]) is not DeviceArray:
         return None
+    if method == "reduce" and name in ("fmax", "fmin") and kwargs.get("initial") is not None:  # nan counts for that
+        array = np.where(inputs[0] != inputs[0], inputs[0].dtype.type(kwargs["initial"]), inputs[0])
+        return of_ufunc({"fmax": "maximum", "fmin": "minimum"}[name], method, (array, *inputs[1:]), kwargs)
     if method == "reduce" and name in REDUCING:
         given = dict(zip(("axis", "dtype", "out", "keepdims"), inputs[1:], strict=False)) | kwargs
         given.setdefault("axis", 0)
@@ -105,10 +109,12 @@ def extreme(how: str) -> Any:
     neutral = -np.inf if how == "max" else np.inf
 
     def compute(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = neutral) -> Any:
-        if out is not None or axis == () or not a.size or initial != neutral:
+        if out is not None or axis == () or not a.size:
             return None
         wide = comparable(a)
         made = reduced(how, wide, axis, keepdims)
+        if made is not None and initial != neutral:
+            made = EXTREMA[how](made, made.dtype.type(initial))
         return made if made is None or wide is a else copied(made, a.dtype)
 
     return compute
@@ -187,8 +193,10 @@ def run_along(how: str) -> Any:
     """cumsum and cumprod."""
 
     def compute(a: Any, axis: Any = None, dtype: Any = None, out: None = None) -> Any:
-        if out is not None or axis is None:
+        if out is not None:
             return None
+        if axis is None:
+            a, axis = contiguous(a).reshape(-1), 0
         kind = np.dtype(dtype) if dtype is not None else INT64 if a.dtype.kind in "iub" else a.dtype
         return running(a, int(axis), kind, False, how)
 
@@ -252,8 +260,18 @@ def nonzero(a: Any) -> Any:
 
 @word("concatenate")
 def concatenate(arrays: Any, axis: int = 0) -> Any:
-    """Arrays one after the other."""
-    return None if axis is None else cat(list(arrays), axis)
+    """Arrays one after the other; numbers in lists among them are brought to the device."""
+    first = next((a for a in arrays if type(a) is DeviceArray), None)
+    if axis is None or first is None:
+        return None
+    given = [a if type(a) is DeviceArray else numbers_there(np.asarray(a, first.dtype), first.device) for a in arrays]
+    return cat(given, axis)
+
+
+@word("append")
+def append(arr: Any, values: Any) -> Any:
+    """Numbers after all elements."""
+    return concatenate([contiguous(arr).reshape(-1), np.atleast_1d(values)])
 
 
 @word("stack")
@@ -356,8 +374,14 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> Any:
 
 @word("repeat")
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
-    """Every element several times."""
-    if type(repeats) is not int or axis is None:
+    """Every element several times, or as often as numbers say, whose sum is read, and the device waited for."""
+    if axis is None:
+        a, axis = contiguous(a).reshape(-1), 0
+    if are_numbers(repeats) and repeats.shape == (a.shape[axis],) and repeats.size:
+        ends = running(repeats, 0, INT64, False)
+        at = places_among(ends, ramp(int(ends[-1].item()), a.device), True)
+        return index_select(a, axis % a.ndim, at)
+    if type(repeats) is not int:
         return None
     axis = axis % a.ndim + 1
     shape = (*a.shape[:axis], repeats, *a.shape[axis:])

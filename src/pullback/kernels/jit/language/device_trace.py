@@ -22,8 +22,9 @@ from pullback.kernels.jit.language.expression import (
 )
 
 INT32 = np.dtype(np.int32)
-WHOLE = {"floor_divide", "remainder", "fmod", "left_shift", "right_shift"}
+WHOLE = {"floor_divide", "remainder", "fmod", "left_shift", "right_shift", "power"}
 """What integers can do in kernels of a device, and on the host better without kernels: noted as `whole_remainder`."""
+DOUBLE = np.dtype(np.float64)
 
 
 class ComplexStand(Stand):
@@ -133,4 +134,6 @@ class DeviceTrace(Trace):
         if name in WHOLE and dtypes[0].kind in "iu":
             given = tuple([self.node_of(x, kind) for x, kind in zip(inputs, dtypes, strict=False)])
             return Stand(self, self.node(f"whole_{name}", given, dtypes[-1]))
+        if name == "power" and dtypes[0] == DOUBLE:  # whose digits the host leaves to NumPy
+            return Stand(self, self.node("double_power", tuple([self.node_of(x, DOUBLE) for x in inputs]), DOUBLE))
         return super().apply(name, dtypes, inputs)

@@ -311,15 +311,18 @@ def one_plus_erf(code: Code, x: Value) -> Value:
 @double_precision
 def power(code: Code, x: Value, y: Value) -> Value:
     """x ** y for float32 in float64, whose logarithm has bits to spare for it."""
-    size = code.abs(x)
-    out = exp(code, y * log(code, size))
+    return signed_power(code, x, y, exp(code, y * log(code, code.abs(x))))
+
+
+def signed_power(code: Code, x: Value, y: Value, out: Value) -> Value:
+    """From the power of the size of x: its sign, and the cases that are exact."""
     whole = code.compare("eq", code.intrinsic("trunc", y), y)
     half = y * 0.5
     odd = whole & code.compare("ne", code.intrinsic("trunc", half), half)
     negative = code.compare("lt", code.bitcast(x, "i64"), 0)
     out = code.select(odd & negative, -out, out)
     out = code.select(
-        (x < 0.0) & code.compare("ne", size, INF) & code.compare("une", code.intrinsic("trunc", y), y), NAN, out
+        (x < 0.0) & code.compare("ne", code.abs(x), INF) & code.compare("une", code.intrinsic("trunc", y), y), NAN, out
     )
     out = code.select(code.compare("uno", x, y), x + y, out)
     one = code.compare("eq", y, 0.0) | code.compare("eq", x, 1.0)

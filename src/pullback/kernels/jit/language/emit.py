@@ -13,6 +13,7 @@ from pullback.kernels.jit.language import (
     angles,  # noqa: F401 (they add to FUNCTIONS)
     inverses,  # noqa: F401
     pieces,
+    powers,
     remainders,  # noqa: F401
     special,  # noqa: F401
 )
@@ -76,7 +77,7 @@ def emit_step(code: Code, node: Node, args: list[Value], type: str) -> Value:
         lanes = count_of(a.type)
         return pieces.shuffled(code, a, b, [lane // 2 + lanes * (lane % 2) for lane in range(2 * lanes)])
     if op.startswith("whole_"):
-        return whole(code, op[6:], a, b)
+        return powers.whole_power(code, a, b) if op == "whole_power" else whole(code, op[6:], a, b)
     if op == "cast":
         return emit_cast(code, a, given, node.dtype, type)
     if op in COMPARISONS:

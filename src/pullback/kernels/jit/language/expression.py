@@ -398,7 +398,7 @@ def evaluate(root: Node, inputs: Sequence[Any]) -> Any:
 
 def numpy_function(name: str) -> Callable[..., Any]:
     """The ufunc of a name."""
-    name = name.removeprefix("whole_")
+    name = name.removeprefix("whole_").removeprefix("double_")
     found: Any = getattr(np, name, None)
     if found is None:
         found = getattr(loaded("scipy.special"), name)
