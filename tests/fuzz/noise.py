@@ -19,13 +19,18 @@ OUT = re.compile(r"\bout=(\w+)")
 NAMES = re.compile(r"\b([a-z]\d*)\b")
 
 MIXING = re.compile(
-    r"fft|conv|matmul|\bb?mm\(|\bmv\(|einsum|dot\(|linear\(|linalg|cholesky|solve|inverse|det\(|\bqr\(|geqrf|householder"
+    r"fft|stft|conv|matmul|\bb?mm\(|\bmv\(|einsum|dot\(|linear\(|linalg|cholesky|solve|inverse|det\(|\bqr\(|geqrf|householder"
     r"|ormqr|attention|\bcov\(|corrcoef|cdist|kron|inner\(|cross\(|interpolate|upsample|grid_sample|normalize|cosine_similarity"
     r"|matrix_exp|_norm\(|\b(std|var)\w*\(|_polynomial_|bessel"
 )
 """Ops whose errors are as large as a rounding error of their largest number, also beside it: a zero may become one."""
-SUMMING = re.compile(r"\b(nan)?(sum|mean)_?\(|cumsum|trapezoid|trapz|\bdist\(|_loss\(|avg_pool")
+SUMMING = re.compile(
+    r"\b(nan)?(sum|mean)_?\(|cumsum|trapezoid|trapz|\bdist\(|_loss\(|avg_pool|log_?softmax|logsumexp|cross_entropy"
+)
 """Ops whose errors are as large as a rounding error of the largest number they add."""
+
+SATURATING = re.compile(r"\b(log)?(tanh|sigmoid|softmax|softmin|erf|erfc|ndtr|gelu|silu|softplus)_?\(")
+"""Functions that come so near to a whole number that a rounding error decides whether they reach it."""
 
 CANCELLING = re.compile(r"\bcross\(")
 """Ops whose errors are as large as a rounding error of the largest product they subtract: nothing may be left of it."""
@@ -94,7 +99,7 @@ class Shaking:
         share = torch.from_numpy(self.draw.uniform(-size, size, tuple(wide.shape))).to(wide.dtype)
         finite = torch.where(torch.isfinite(wide), wide, torch.zeros_like(wide))
         by = finite * share
-        exact = (wide * 2 == torch.round(wide * 2)) & (wide.abs() <= EXACT)
+        exact = (wide * 2 == torch.round(wide * 2)) & (wide.abs() <= EXACT) & (not SATURATING.search(line))
         largest = max([largest_of(operand) for operand in before], default=0.0)
         if MIXING.search(line):
             scale = finite.abs().amax() + (largest * largest if CANCELLING.search(line) else 0.0)
