@@ -19,6 +19,7 @@ from pullback.batching.tensor import Level, at_level, batched, level_of, levels
 from pullback.ops.create.data import claimed, tensor
 from pullback.ops.create.ranges import arange
 from pullback.ops.nn.activation.dropout import dropped
+from pullback.ops.pointwise.arithmetic import refuse_bools
 from pullback.ops.random.fill import overwrite
 from pullback.ops.random.generator import default_generator
 from pullback.ops.shape.join import stack
@@ -185,6 +186,7 @@ def space(original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     stand_ins = {key: wrap(np.zeros(a.shape)) if isinstance(a, Tensor) else a for key, a in given.items()}
     original(*[stand_ins.pop(key) for key, _ in zip(tuple(given), args, strict=False)], **stand_ins)  # the checks
     low, high, steps = bound(given["start"]), bound(given["end"]), given["steps"]
+    refuse_bools(high, low, 1)
     out = low + arange(steps, dtype=kind) * (high - low) / (steps - 1) if steps > 1 else low.expand(steps)
     if not steps:
         out = out.to(dtypes.int64)

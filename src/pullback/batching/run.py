@@ -17,7 +17,7 @@ from pullback._tensor import Tensor
 from pullback.autograd.view import wants_grad
 from pullback.batching import custom, physical, rules_index, rules_nn  # noqa: F401 (they attach what they know)
 from pullback.batching.physical import Call, EmptyBatch, Results, front, invoke
-from pullback.batching.strategies import aligns, of_nothing, rule_of
+from pullback.batching.strategies import aligns, number_beside, of_nothing, rule_of, seen_array
 from pullback.batching.tensor import BatchedTensor, at_level, batched, level_of, lifted, one_down
 from pullback.batching.views import is_view, note_view, up_to_date, written
 from pullback.ops.shape.reshape import expand, unsqueeze
@@ -177,7 +177,7 @@ def run_physically(call: Call) -> Results:
     if not call.batched:
         return [(out, None) for out in invoke(call.op, call.args)]
     op = call.op
-    if len(op.promote) > 1:
+    if len(op.promote) > 1 and op.vmap != "boxed":
         promote(call)
     try:
         return rule_of(op)(call)
@@ -192,18 +192,12 @@ def promote(call: Call) -> None:
     tensors = [i for i in places if isinstance(call.args[i], Tensor)]
     if len({call.args[i]._array.dtype for i in tensors}) < 2:
         return
-    if op.check_operands is not None and call.size:
+    if op.check_operands is not None and call.size and not number_beside(call):
         op.check_operands(**dict(zip(op.param_names, call.entry(0), strict=True)))
     seen = [seen_array(call, i) if isinstance(call.args[i], Tensor) else call.args[i] for i in places]
     dtype = FROM_NUMPY[result_numpy_dtype(seen)]
     for i in tensors:
         call.args[i] = call.args[i].to(dtype)
-
-
-def seen_array(call: Call, i: int) -> Any:
-    """The array the program sees, for its shape and dtype."""
-    value, dim = call.args[i], call.dims[i]
-    return value._array if dim is None else batched(value, dim, 0)._array
 
 
 # ------------------------------------------------------------------ in place

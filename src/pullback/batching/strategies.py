@@ -1,6 +1,8 @@
 """Ways to run an op on a whole batch at once. An op says which is its own (`vmap=`), or its declaration implies it:
 
     aligned .... pointwise: the batch in front, dimensions of size one after it, so that logical shapes broadcast
+    boxed ...... the same where torch promotes dtypes by the batches, not by what the program sees
+    paired ..... the same for two operands that do not promote, unless one is a batch of numbers
     unreduced .. losses: the same, and then the sum or the mean of each entry
     dims ....... those with a `dim` or sizes among their parameters: the batch in front, `dim` counted one further, the
                  batch put in front of `size` (given_dims, rolled, new_dims, permuted, along: variants of it)
@@ -21,10 +23,12 @@ from functools import cache, wraps
 from math import prod
 from typing import Any
 
+from pullback._dtype import FROM_NUMPY, result_numpy_dtype
 from pullback._op.declare import Op
 from pullback._op.ufuncs import is_loss, is_pointwise
 from pullback.batching.physical import Call, Results, front, in_front, invoke, merged, padded, unmerged
 from pullback.batching.random import is_random, run_random
+from pullback.batching.tensor import batched
 from pullback.ops.reduce.sums import sum_dim
 from pullback.ops.shape.join import stack
 from pullback.ops.shape.reshape import unsqueeze
@@ -79,7 +83,7 @@ def implied(op: Op) -> str:
 @cache
 def aligns(op: Op) -> bool:
     """True for ops that are `aligned`, the quickest way."""
-    return rule_of(op) is aligned
+    return rule_of(op) in (aligned, boxed, paired)
 
 
 # ------------------------------------------------------------------ broadcasting
@@ -96,6 +100,33 @@ def aligned(call: Call) -> Results:
         return padded(front(value, dim), True, width + 1)
 
     return in_front(invoke(call.op, call.with_tensors(place)))
+
+
+@rule
+def boxed(call: Call) -> Results:
+    """The same for an op that promotes dtypes by what it is given: a batch of numbers counts as a vector there."""
+    return aligned(call)
+
+
+@rule
+def paired(call: Call) -> Results:
+    """The same for two operands of dtypes of their own: those of a batch of numbers and of what stands beside it."""
+    if number_beside(call):
+        dtype = FROM_NUMPY[result_numpy_dtype([seen_array(call, i) for i in (0, 1)])]
+        call.args[:2] = [value.to(dtype) for value in call.args[:2]]
+    return aligned(call)
+
+
+def number_beside(call: Call) -> bool:
+    """True for two tensors of which one is a batch of numbers: torch brings them to one dtype before it asks for it."""
+    tensors = [i for i, j in call.tensors() if j is None]
+    return len(tensors) == 2 and sum(call.dims[i] is not None and not call.ndim_of(i, None) for i in tensors) == 1
+
+
+def seen_array(call: Call, i: int) -> Any:
+    """The array the program sees, for its shape and dtype."""
+    value, dim = call.args[i], call.dims[i]
+    return value._array if dim is None else batched(value, dim, 0)._array
 
 
 @way

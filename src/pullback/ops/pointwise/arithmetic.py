@@ -482,6 +482,7 @@ def sgn_moves(change: Any, self: Any, result: Any) -> Any:
     space=None,
     name="where",
     node="WhereBackward0",
+    vmap="boxed",
     promote=("self", "other"),
     check=lambda condition, self, other: check_broadcast([condition, self, other]),
     pointwise=True,

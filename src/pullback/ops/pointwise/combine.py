@@ -9,7 +9,7 @@ import numpy as np
 
 from pullback._arrays.element import convert_number
 from pullback._arrays.half import is_half, widened
-from pullback._dtype import FROM_NUMPY, defaults, result_numpy_dtype
+from pullback._dtype import FROM_NUMPY, defaults, dtype, result_numpy_dtype
 from pullback._op.apply import cast
 from pullback._op.constants import constant
 from pullback._op.define import Array, Number, function, not_implemented, op
@@ -31,6 +31,7 @@ from pullback.ops.supported import invalid_combination, refuse
 
 @op(
     packed="rounded_complex",
+    vmap="boxed",
     kernel="addcmul_cpu_out",
     inplace=True,
     promote=True,
@@ -86,6 +87,7 @@ def refuse_integers(self: Any, tensor1: Any, tensor2: Any, value: Number) -> Non
 
 @op(
     kernel="addcdiv_cpu_out",
+    vmap="boxed",
     inplace=True,
     promote=True,
     check_operands=refuse_integers,
@@ -130,7 +132,8 @@ def same_dtypes(self: Array, **others: Any) -> None:
     """lerp does not promote."""
     for name, other in others.items():
         if other.dtype != self.dtype:
-            expected, got = FROM_NUMPY[self.dtype].cpp_name, FROM_NUMPY[other.dtype].cpp_name
+            expected, got = (kind if isinstance(kind := x.dtype, dtype) else FROM_NUMPY[kind] for x in (self, other))
+            expected, got = expected.cpp_name, got.cpp_name
             raise RuntimeError(f"expected dtype {expected} for `{name}` but got dtype {got}")
 
 
@@ -161,6 +164,13 @@ def lerp_number(self: Array, end: Array, weight: Number) -> Array:
     return np.add(self, span) if from_self else np.subtract(end, span)
 
 
+def check_lerp(self: Array, end: Array, weight: Array) -> None:
+    """Raise torch's errors for operands of other dtypes; a weight without dimensions is promoted."""
+    same_dtypes(self, end=end)
+    if weight.ndim:
+        same_dtypes(self, weight=weight)
+
+
 @lru_cache(256)
 def step_from_nearer(weight: Number, dtype: np.dtype[Any]) -> tuple[bool, Array]:
     """Whether the nearer end is self, and the part of the way to go from there, in a dtype."""
@@ -175,7 +185,10 @@ def step_from_nearer(weight: Number, dtype: np.dtype[Any]) -> tuple[bool, Array]
     space=None,
     name="lerp",
     node="LerpBackward1",
+    promote=True,
+    check_operands=check_lerp,
     pointwise=True,
+    vmap="boxed",
     vmap_inplace="inplace arithmetic",
     self=lambda grad, weight: grad * conj(1 - weight),
     end=lambda grad, weight: grad * conj(weight),
@@ -186,7 +199,6 @@ def step_from_nearer(weight: Number, dtype: np.dtype[Any]) -> tuple[bool, Array]
 )
 def lerp_tensor(self: Array, end: Array, weight: Array) -> Array:
     """Interpolate with a weight for each element."""
-    same_dtypes(self, end=end, weight=weight)
     refuse("lerp_kernel_tensor", self, "iub")
     return between(self, end, weight)
 
@@ -424,6 +436,7 @@ def powers_of_two(self: Array, other: Array) -> Array:
 
 @op(
     kernel="pow",
+    vmap="paired",
     inplace=True,
     pointwise=True,
     out_overlap="self",

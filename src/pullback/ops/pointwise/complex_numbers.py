@@ -49,7 +49,7 @@ def check_whole(targets: list[Any], arrays: list[Any], bound: dict[str, Any]) ->
 
 
 @op(
-    vmap="aligned",
+    vmap="paired",
     name="complex",
     node="ComplexBackward0",
     method=False,
@@ -70,7 +70,7 @@ def complex_from_parts(real: Array, imag: Array) -> Array:
 
 
 @op(
-    vmap="aligned",
+    vmap="paired",
     method=False,
     check_out=check_whole,
     autocast="float32",
