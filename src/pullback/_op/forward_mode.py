@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback._arrays.memory import geometry_of, memory_of
-from pullback._dtype import FROM_NUMPY
+from pullback._arrays.memory import geometry_of, memory_of, overlaps_itself
+from pullback._dtype import FROM_NUMPY, int64
 from pullback._modes import claim, claimed_by, modes
 from pullback._op.declare import Op, elementwise, linear, names_of
 from pullback._op.results import Bound, items
@@ -198,7 +198,20 @@ def set_tangent_inplace(tensor: Tensor, tangent: Tensor) -> None:
         tensor._tangent = copy if alike or type(copy) is not Tensor else laid_out_like(tensor, tangent)
     elif before._array is not tangent._array:
         same_memory = type(tangent) is Tensor and memory_of(before._array) is memory_of(tangent._array)
-        before.copy_(tangent.clone() if same_memory else tangent)
+        tangent = tangent.clone() if same_memory else tangent
+        if overlaps_itself(tensor._array):
+            write_stretched(before, tangent)
+        else:
+            before.copy_(tangent)
+
+
+def write_stretched(target: Tensor, result: Tensor) -> None:
+    """Write where several indices may name one element: what one of them changed it to is what it becomes."""
+    for dim in reversed(range(target.ndim)):
+        if target.stride(dim) == 0 and target.shape[dim] > 1:
+            first = (result != target).to(int64).argmax(dim, keepdim=True)
+            result, target = result.gather(dim, first).select(dim, 0), target.select(dim, 0)
+    target.copy_(result)
 
 
 def tangent_through_base(view: Tensor) -> Tensor | None:

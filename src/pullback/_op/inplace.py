@@ -102,7 +102,7 @@ def inplace(op: Op, self: Tensor, args: tuple[Any, ...]) -> Tensor:
         forward_mode.push(op, bound, [carried])
     if dual and carried._tangent is None and forward_mode.stops(op, bound, self):
         carried._tangent = forward_mode.still(self)
-    if result is None:
+    if result is None or (callable(op.inplace) and overlaps_itself(stored(self))):
         write_directly(op, self, arrays)
     else:
         write(self, result)

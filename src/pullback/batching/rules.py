@@ -368,7 +368,10 @@ def pseudoinverse(call: Call) -> Results:
     width = given._array.ndim - 2
     if width < 1:
         return one_by_one(call)  # which says what is wrong
-    width = max([width, *(call.args[i]._array.ndim for i in (1, 2) if call.dims[i] is not None)])
+    if not given._array.size:  # there is nothing to tolerate
+        return in_front(invoke(call.op, [given, None, None, *call.args[3:]]))
+    seen = [call.ndim_of(i, None) for i in (1, 2) if isinstance(call.args[i], Tensor)]
+    width = max([width, *(1 + ndim for ndim in seen)])
     given = padded(given, True, width + 2)
     args = [given, *call.args[1:]]
     for i in (1, 2):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pullback._arrays.memory import memory_of
+from pullback._arrays.memory import memory_of, overlaps_itself
 from pullback._dtype import FROM_NUMPY, can_cast, result_numpy_dtype
 from pullback._modes import is_grad_enabled, modes
 from pullback._op import forward_mode
@@ -13,7 +13,7 @@ from pullback._op.declare import Op, called
 from pullback._op.out import as_list, check_fits, write
 from pullback._op.results import present, record
 from pullback._runtime.messages import LEAF_INPLACE, RESIZED_DUAL, cannot_cast, shape_text
-from pullback._tensor import Tensor
+from pullback._tensor import Tensor, counter_of
 from pullback.autograd.view import wants_grad
 from pullback.batching import custom, physical, rules_index, rules_nn  # noqa: F401 (they attach what they know)
 from pullback.batching.physical import Call, EmptyBatch, Results, front, invoke
@@ -146,8 +146,16 @@ def wants_at(arg: Any, level: int) -> bool:
 def at(arg: Any, kind: str, level: int) -> Any:
     """An argument as the record of this level sees it: tensors of lower levels want no gradient here."""
     if kind == "list":
-        return [item if item is None else lifted(item, level) for item in arg]
-    return lifted(arg, level) if isinstance(arg, Tensor) else arg
+        return [item if item is None else recorded_at(item, level) for item in arg]
+    return recorded_at(arg, level) if isinstance(arg, Tensor) else arg
+
+
+def recorded_at(tensor: Tensor, level: int) -> Any:
+    """A tensor as a node of this level saves it: one of a lower level keeps count of what is written to it there."""
+    out = lifted(tensor, level)
+    if out is not tensor:
+        out._counter = counter_of(tensor)
+    return out
 
 
 def physical_call(op: Op, args: list[Any], level: int) -> Call:
@@ -232,7 +240,8 @@ def write_below(op: Op, self: Any, out: Any, level: int, recorded: bool) -> None
         check_leaf(self)
     if not can_cast(result.dtype, value.dtype) and op.name != "copy":
         raise RuntimeError(cannot_cast(result.dtype.scalar_type, value.dtype.scalar_type))
-    value.copy_(result)
+    stretched = overlaps_itself(value._array) and value._array.dtype.kind in op.may_overlap
+    forward_mode.write_stretched(value, result) if stretched else value.copy_(result)
 
 
 def memory_below(tensor: Any) -> Any:

@@ -26,6 +26,7 @@ from typing import Any
 from pullback._dtype import FROM_NUMPY, result_numpy_dtype
 from pullback._op.declare import Op
 from pullback._op.ufuncs import is_loss, is_pointwise
+from pullback._tensor import normal_dim
 from pullback.batching.physical import Call, Results, front, in_front, invoke, merged, padded, unmerged
 from pullback.batching.random import is_random, run_random
 from pullback.batching.tensor import batched
@@ -211,9 +212,17 @@ def given_dims(call: Call) -> Results:
     return counted(call)
 
 
-@way
+@rule
 def rolled(call: Call) -> Results:
-    """The same, where no dimensions mean that each entry is rolled as if it were flat."""
+    """The same; dimensions are those of an entry, also where there are no elements to roll."""
+    for dim in call.args[2]:
+        normal_dim(dim, call.ndim_of(0, None))
+    return rolled_entries(call)
+
+
+@way
+def rolled_entries(call: Call) -> Results:
+    """Where no dimensions mean that each entry is rolled as if it were flat."""
     if call.args[2] or len(call.args[1]) != 1:
         return counted(call)
     whole = call.whole(call.args[0], call.dims[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
@@ -66,5 +67,52 @@ def test_the_offset_of_a_view_inside_vmap_is_that_of_the_first_entry() -> None:
             return x[1:].as_strided((2,), (1,), x[1:].storage_offset())
 
         return torch.vmap(function)(torch.arange(24.0).reshape(2, 3, 4)), seen
+
+    same(program)
+
+
+FILLS = [
+    "x.fill_(1.5)",
+    "x.zero_()",
+    "x.masked_fill_(x > 0.8, 1)",
+    "x.masked_fill_(torch.tensor([[True, False, True], [False, False, True]]), 1)",
+    "x.index_fill_(0, torch.tensor([0]), 1.0)",
+    "x.mul_(2)",
+]
+
+
+@pytest.mark.parametrize("write", FILLS)
+@pytest.mark.parametrize("mode", ["plain", "vmap", "jvp"])
+def test_what_fills_a_stretched_tensor_fills_it_inside_transforms_too(mode: str, write: str) -> None:
+    def program(torch: Any) -> Any:
+        def function(y: Any) -> Any:
+            x = y.unsqueeze(0).expand(2, 3)
+            eval(write, {"torch": torch, "x": x})
+            return x, y
+
+        y = torch.tensor([0.5, 0.6, 0.9])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what is deprecated
+            if mode == "vmap":
+                return attempt(lambda: torch.vmap(function)(torch.stack([y, y + 0.25])))
+            return attempt(lambda: torch.func.jvp(function, (y,), (y * 2,)) if mode == "jvp" else function(y))
+
+    same(program)
+
+
+@pytest.mark.parametrize("call", ["float_power", "pow", "mul", "div", "atan2"])
+@pytest.mark.parametrize("outer", ["jacfwd", "jacrev", "vmap"])
+def test_a_captured_operand_that_is_written_after_a_node_has_saved_it_is_missed(outer: str, call: str) -> None:
+    def program(torch: Any) -> Any:
+        def function(a: Any, b: Any) -> Any:
+            out = getattr(torch, call)(a, b)
+            b.sin_()
+            return out.sum()
+
+        a, b = torch.tensor([1.5, 2.5]), torch.tensor([2.0, 3.0])
+        inner = torch.func.jacrev(function)
+        if outer == "vmap":
+            return attempt(lambda: torch.vmap(inner, in_dims=(0, None))(torch.stack([a, a]), b))
+        return attempt(lambda: getattr(torch.func, outer)(inner)(a, b))
 
     same(program)

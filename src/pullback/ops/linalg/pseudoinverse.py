@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback._modes import is_grad_enabled
+from pullback._op.apply import check_broadcast
 from pullback._op.define import Array, function, op
 from pullback._runtime.messages import out_requires_grad, shape_text
 from pullback._tensor import Tensor
@@ -59,6 +60,8 @@ def as_array(value: Any) -> Any:
 def cut(values: Array, atol: Any, rtol: Any, dtype: np.dtype[Any]) -> Array:
     """The value above which a singular value counts, for each matrix."""
     largest = values.max(-1, initial=0) if values.size else np.zeros(values.shape[:-1], dtype)
+    check_broadcast([atol, largest])
+    check_broadcast([rtol, largest])
     return np.maximum(atol, rtol * largest)
 
 
@@ -154,7 +157,7 @@ def pinverse(self: Array, rcond: float = 1e-15) -> Array:
 # ------------------------------------------------------------------ the rank
 
 
-@op(vmap="matrices", space=None, name="linalg_matrix_rank")
+@op(vmap="pseudoinverse", space=None, name="linalg_matrix_rank")
 def rank_of(self: Array, atol: Any, rtol: Any, hermitian: bool) -> Array:
     """How many singular values of each matrix are above the tolerances."""
     check_matrix(self, "torch.linalg.matrix_rank", "input")
