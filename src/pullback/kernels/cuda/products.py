@@ -168,12 +168,15 @@ def strides_of(matrix: Any) -> tuple[int, int, int]:
     return (own[0], own[1], own[2]) if len(own) == 3 else (0, own[0], own[1])
 
 
-def product(a: Any, b: Any, added: Any = None, beta: Any = 0.0, alpha: Any = 1.0) -> Any:
-    """alpha * a @ b + beta * added, of matrices or of stacks of them; None if no kernel can give it."""
+def product(a: Any, b: Any, added: Any = None, beta: Any = 0.0, alpha: Any = 1.0, exact: bool = False) -> Any:
+    """alpha * a @ b + beta * added, of matrices or of stacks of them; None if no kernel can give it.
+
+    With `exact` float32 keeps its digits, whatever may be rounded to tf32 elsewhere.
+    """
     kind = a.dtype
     operands = (a, b) if added is None else (a, b, added)
     if kind in COMPLEX:
-        return product_of_parts(a, b, added, beta, alpha)
+        return product_of_parts(a, b, added, beta, alpha, exact)
     if kind.name not in ELEMENTS or any([type(o) is not DeviceArray or o.dtype != kind for o in operands]):
         return None
     if room("cuda.products") is None or a.shape[-1] != b.shape[-2] or a.shape[:-2] != b.shape[:-2]:
@@ -205,14 +208,15 @@ def product(a: Any, b: Any, added: Any = None, beta: Any = 0.0, alpha: Any = 1.0
         window(out)[...] = made
         return out
     facts = [(o.shape, o.strides, o.address % 16 == 0) for o in operands]
-    key = (*facts, kind, bool(beta), alpha == 1, matmul.allow_tf32, index)
+    rounds = matmul.allow_tf32 and not exact
+    key = (*facts, kind, bool(beta), alpha == 1, rounds, index)
     plan = plans.get(key)
     if plan is None:
         if len(plans) >= PLANS:
             plans.clear()
         (ab, ar, ac), (bb, br, bc), (cb, cr, cc) = (strides_of(m) for m in (a, b, out))
         steps = None if more is None or not beta else strides_of(more)
-        tf32 = kind == SINGLE and matmul.allow_tf32 and has_tensor_cores(index)
+        tf32 = kind == SINGLE and rounds and has_tensor_cores(index)
         first, second = Operand(a, ab, ar, ac), Operand(b, bb, bc, br)
         sizes = (batch, rows, columns, depth)
         plan = plans[key] = Plan(kind, sizes, first, second, Target(out, cb, cr, cc), steps, alpha, tf32)
@@ -220,14 +224,15 @@ def product(a: Any, b: Any, added: Any = None, beta: Any = 0.0, alpha: Any = 1.0
     return out
 
 
-def product_of_parts(a: Any, b: Any, added: Any = None, beta: Any = 0.0, alpha: Any = 1.0) -> Any:
+def product_of_parts(a: Any, b: Any, added: Any, beta: Any, alpha: Any, exact: bool) -> Any:
     """The same of complex matrices, by four products of their parts."""
     if any([type(o) is not DeviceArray or o.dtype != a.dtype for o in ((a, b) if added is None else (a, b, added))]):
         return None
-    crossed, turned = product(a.real, b.real), product(a.real, b.imag)
+    crossed, turned = product(a.real, b.real, exact=exact), product(a.real, b.imag, exact=exact)
     if crossed is None or turned is None:
         return None
-    real, imag = product(a.imag, b.imag, crossed, 1.0, -1.0), product(a.imag, b.real, turned, 1.0)
+    real = product(a.imag, b.imag, crossed, 1.0, -1.0, exact)
+    imag = product(a.imag, b.real, turned, 1.0, 1.0, exact)
     if real is None or imag is None:
         return None
     made = pointwise(from_parts, (real, imag, a.dtype), {})

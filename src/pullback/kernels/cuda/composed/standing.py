@@ -9,8 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.memory import empty_in_order, row_major
 from pullback.kernels.cuda.array import filled
 from pullback.kernels.cuda.composed.reading import known
+from pullback.kernels.cuda.conv import contiguous
+from pullback.kernels.cuda.making import empty_in
 from pullback.kernels.cuda.native import ramp
 from pullback.kernels.numpy.image import grid
 from pullback.kernels.numpy.index import embedding
@@ -46,3 +49,4 @@ def reduce_bags(rows: Any, counts: Any, combine: np.ufunc) -> Any:
 
 
 known |= {grid.added: added, embedding.add_rows: add_rows, embedding.reduce_bags: reduce_bags}
+known |= {row_major: contiguous, empty_in_order: empty_in}
