@@ -168,7 +168,7 @@ def small_gpt(torch: Any) -> Any:
 # ------------------------------------------------------------------ large tensors
 
 
-def large(name: str, budget: float, make: Callable[[Any], tuple[Any, ...]], compute: Callable[..., Any]) -> None:
+def large(name: str, budget: float | None, make: Callable[[Any], tuple[Any, ...]], compute: Callable[..., Any]) -> None:
     """A row of one function of large tensors."""
 
     def build(torch: Any) -> Any:
@@ -238,6 +238,13 @@ large(
     lambda torch, i, w: torch.nn.functional.embedding_bag(i, w, mode="sum"),
 )  # fmt: skip
 large("x ** y of 16M, float64", 1.5, normal(*[(1 << 24,)] * 2, dtype="float64"), lambda torch, x, y: x**y)
+large("fft of 4096 x 1024", 4.0, normal((4096, 1024), dtype="complex64"), lambda torch, x: torch.fft.fft(x))
+large(
+    "ctc_loss of 128 steps, 32 samples, 64 classes, with backward", None,
+    lambda torch: (torch.randn(128, 32, 64, device="cuda", requires_grad=True),),
+    differentiated(lambda torch, x: torch.nn.functional.ctc_loss(
+        x.log_softmax(2), torch.ones(32, 20, dtype=torch.int64, device="cuda"), (128,) * 32, (20,) * 32)),
+)  # fmt: skip
 large("cumsum of 4096 x 4096", 1.0, normal((4096, 4096)), lambda torch, x: x.cumsum(1))
 large("randn of 16M", 1.0, lambda torch: (), lambda torch: torch.randn(1 << 24, device="cuda"))
 large("dropout of 16M", 1.0, normal((1 << 24,)), lambda torch, x: torch.nn.functional.dropout(x, 0.1))

@@ -38,6 +38,7 @@ from pullback.kernels.cuda.carry import by_host, has_device_arrays, upload
 from pullback.kernels.cuda.composed import (
     attention,  # noqa: F401
     classes,  # noqa: F401
+    ctc,  # noqa: F401
     floats,  # noqa: F401
     fourier,  # noqa: F401
     joined,  # noqa: F401

@@ -133,7 +133,7 @@ def c2c(array: Any, dim: Any, normalization: int, forward: bool) -> Any:
     """The transform of complex numbers, or its inverse."""
     if not dim or not array.size:
         return array.copy()
-    out = array
+    out = array if array.dtype in COMPLEX else copied(array, WHOLE[array.dtype])
     for d in reversed(dim):
         out = along(out, d, forward)
     return scaled(out, points(array.shape, dim), normalization)
