@@ -53,6 +53,56 @@ def test_a_kernel_draws_what_its_description_says(kind: str, near: bool) -> None
     assert engine_on(0).offset == 4 * turns
 
 
+MADE: dict[str, Any] = {
+    "exponential": (lambda x: x.exponential_(2.0), lambda u, z: -torch.log(u) / 2),
+    "cauchy": (lambda x: x.cauchy_(1.0, 2.0), lambda u, z: 1 + 2 * torch.tan(np.pi * (u - 0.5))),
+    "geometric": (lambda x: x.geometric_(0.3), lambda u, z: torch.ceil(torch.log(u) / np.log1p(-0.3))),
+    "log-normal": (lambda x: x.log_normal_(0.5, 0.7), lambda u, z: torch.exp(z * 0.7 + 0.5)),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("name", MADE)
+def test_draws_of_other_distributions_are_made_of_torchs_uniform_and_normal_ones(name: str, dtype: Any) -> None:
+    """As the headers of torch 2.13 say it (ATen/core/TransformationHelper.h), one draw for each element."""
+    wide, found = torch.float64 if dtype is torch.float64 else torch.float32, []
+    for draw in (torch.rand, torch.randn):
+        torch.manual_seed(3)
+        found.append(draw(1000, device="cuda", dtype=wide).cpu().to(torch.float64))
+    torch.cuda.reset_fallbacks()
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    made = MADE[name][0](torch.empty(1000, device="cuda", dtype=dtype))
+    assert torch.cuda.fallbacks() == {} and torch.equal(before, torch.get_rng_state())
+    assert torch.cuda.get_rng_state().tolist()[8:] == [4] + [0] * 7
+    expected, bound = MADE[name][1](*found).to(dtype), {4: 3e-4, 8: 1e-10}.get(dtype.itemsize, 1e-2)
+    np.testing.assert_allclose(made.cpu().double().numpy(), expected.double().numpy(), bound, bound)
+
+
+def test_draws_of_other_distributions_are_refused_as_on_the_host() -> None:
+    for place in ("cpu", "cuda"):
+        for call, words in (
+            (lambda: torch.empty(3, device=place).exponential_(-1), "exponential_ expects lambda > 0.0"),  # noqa: B023
+            (lambda: torch.empty(3, device=place).geometric_(2.0), "geometric_ expects p to be in"),  # noqa: B023
+            (lambda: torch.empty(3, device=place).cauchy_(0, -1), "cauchy_ expects sigma > 0.0"),  # noqa: B023
+            (lambda: torch.empty(3, device=place).log_normal_(0, -1), "log_normal_ expects std > 0.0"),  # noqa: B023
+            (lambda: torch.ones(3, device=place, dtype=torch.int64).exponential_(), "must be a floating point"),  # noqa: B023
+        ):
+            with pytest.raises(RuntimeError, match=words):
+                call()
+
+
+def test_numbers_of_tosses_are_drawn_as_integers_in_any_order_of_memory() -> None:
+    torch.manual_seed(5)
+    floats = torch.empty(3, 4, device="cuda").geometric_(0.2)
+    torch.manual_seed(5)
+    whole = torch.zeros(3, 4, dtype=torch.int64, device="cuda").geometric_(0.2)
+    assert whole.tolist() == floats.tolist() and whole.min() >= 1
+    torch.manual_seed(5)
+    turned = torch.empty(4, 3, device="cuda").t().geometric_(0.2)
+    assert turned.t().reshape(-1).tolist() == floats.reshape(-1).tolist()
+
+
 def test_large_draws_are_spread_over_the_threads_of_the_device() -> None:
     facts = device.required().devices[0].attributes
     threads = facts["multi_processor_count"] * facts["max_threads_per_multi_processor"]

@@ -4,7 +4,7 @@ A generator is a seed and an offset. A draw takes some turns from every thread's
 for each (kernels/jit/cuda/philox.py). How the numbers fall onto elements depends on how many threads there are, and
 thereby on the device, as in torch.
 
-Draws that have no kernel (exponential_, multinomial, poisson, ...) take theirs from the default generator of the host.
+Draws that have no kernel (multinomial, poisson, ...) take theirs from the default generator of the host.
 """
 
 from __future__ import annotations
@@ -242,6 +242,63 @@ def bernoulli(engine: Any, shape: Any, dtype: Any, p: float = 0.5) -> Any:
     return np.less(made, made.dtype.type(p)).astype(dtype)
 
 
+# ------------------------------------------------------------------ what is made of uniform and normal numbers
+
+
+def waited(u: Any, rate: float) -> Any:
+    """Waiting times, from numbers of (0, 1]: near one the logarithm stays away from zero."""
+    kind, least = u.dtype.type, float(np.finfo(u.dtype).eps) / 2
+    logarithm = np.where(u >= kind(1 - least), kind(-least), np.log(u))
+    return kind(kind(-1) / kind(rate)) * logarithm
+
+
+def slanted(u: Any, median: float, sigma: float) -> Any:
+    """Cauchy numbers; float32 stays away from both ends, where the tangent is infinite."""
+    kind = u.dtype.type
+    if u.dtype == np.float32:
+        least = kind(np.finfo(u.dtype).eps)
+        u = np.maximum(np.minimum(u, kind(1) - least), least)
+    return kind(median) + kind(sigma) * np.tan(kind(math.pi) * (u - kind(0.5)))
+
+
+def counted_tosses(u: Any, p: float) -> Any:
+    """How often is tossed until the first success."""
+    kind = u.dtype.type
+    return np.ceil(np.log(u) / np.log1p(kind(-p)))
+
+
+def raised(z: Any, mean: float, std: float) -> Any:
+    """The exponentials of normal numbers."""
+    kind = z.dtype.type
+    return np.exp(z * kind(std) + kind(mean))
+
+
+def transformed(kind: str, transform: Any, refusing: Any) -> Any:
+    """Draws of a distribution that are made of uniform numbers of (0, 1], or of normal ones, one for each element."""
+
+    def make(engine: Any, shape: Any, dtype: Any, *bounds: float) -> Any:
+        dtype = np.dtype(dtype)
+        on_host, some = generator.default_generator._engine, dtype.kind in "iub" and 0 not in shape
+        refusing(on_host.clone() if some else on_host, (int(some),), dtype, *bounds)
+        found = draw(engine, kind + ("64" if dtype == np.float64 else ""), shape, 1.0, 0.0, math.nan)
+        made = pointwise(transform, (found, *bounds), {}, found) if found.size else found
+        if made is None:  # on the host, without the compiler
+            found[...] = transform(found.on_host(), *bounds)
+            made = found
+        return made if made.dtype == dtype else made.astype(dtype)
+
+    return make
+
+
+exponential = transformed("uniform", waited, host.exponential)
+cauchy = transformed("uniform", slanted, host.cauchy)
+geometric = transformed("uniform", counted_tosses, host.geometric)
+log_normal = transformed("normal", raised, host.log_normal)
+
+
+# ------------------------------------------------------------------ draws for arrays
+
+
 def tosses(self: Any, generator_given: Any = None) -> Any:
     """Ones with the probabilities of an array: neighbours are drawn together."""
     if self.dtype.kind != "f":
@@ -318,10 +375,13 @@ def known_like(pattern: Any, dtype: Any, format: Any) -> Any:
     return empty(laid.shape, dtype, laid.strides)
 
 
-HERE = {host.uniform: uniform, host.normal: normal, host.random_from_to: random_from_to, host.bernoulli: bernoulli}
+HERE = {host.uniform: uniform, host.normal: normal, host.random_from_to: random_from_to, host.bernoulli: bernoulli,
+        host.exponential: exponential, host.cauchy: cauchy, host.geometric: geometric,
+        host.log_normal: log_normal}  # fmt: skip
 known.update({there: Drawing(there, here) for there, here in HERE.items()})
 known.update({drawing.drawn: drawn, drawing.array_drawn: array_drawn, kept_elements: kept})
-for _op in (fill.draw_uniform, fill.draw_normal, fill.draw_random_to, fill.draw_random_from_to):
+for _op in (fill.draw_uniform, fill.draw_normal, fill.draw_random_to, fill.draw_random_from_to, fill.draw_exponential,
+            fill.draw_cauchy, fill.draw_geometric, fill.draw_log_normal):  # fmt: skip
     NATIVE[_op.op.key] = _op.op.declared
 NATIVE[drawing.tosses_of.op.key] = tosses
 for _op in (drawing.normal_around_tensor, drawing.normal_with_tensor, drawing.normal_of_tensors):
