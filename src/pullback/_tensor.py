@@ -383,9 +383,6 @@ class Parameter(Tensor, metaclass=ParameterMeta):
         out._requires_grad = bool(requires_grad)
         return out
 
-    def __init__(self, data: Tensor | None = None, requires_grad: bool = True) -> None:
-        pass
-
     __hash__ = Tensor.__hash__
 
 

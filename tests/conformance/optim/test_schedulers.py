@@ -214,3 +214,19 @@ def test_an_averaged_model_follows_as_in_torch(average):
     got, expected = run(pullback), run(peer)
     assert np.allclose(got[0], expected[0], rtol=1e-4, atol=1e-6)
     assert got[1:] == expected[1:]
+
+
+def test_schedulers_of_functions_are_of_two_kinds_and_name_themselves_in_errors():
+    def found(torch):
+        optimizer = optimizer_of(torch)
+        s = torch.optim.lr_scheduler
+        told = []
+        for kind in (s.LambdaLR, s.MultiplicativeLR):
+            for given in ((), ([cube],), (3,)):
+                try:
+                    kind(optimizer, *given)
+                except (TypeError, ValueError) as error:
+                    told.append((type(error).__name__, str(error)))
+        return issubclass(s.MultiplicativeLR, s.LambdaLR), told
+
+    assert found(pullback) == found(peer)

@@ -13,10 +13,13 @@ from pullback.optim.lr_scheduler.base import LRScheduler, warn_unless_within_ste
 from pullback.optim.optimizer import Optimizer, is_recorded
 
 
-class LambdaLR(LRScheduler):
-    """The first rate times a function of the epoch."""
+class OfFunctions(LRScheduler):
+    """What the schedulers of functions you give have in common: one function of the epoch for each group."""
 
-    def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
+    lr_lambdas: list[Any]
+
+    def take_functions(self, optimizer: Optimizer, lr_lambda: Any) -> None:
+        """Keep one function for each group of the optimizer."""
         self.optimizer = optimizer
         count = len(optimizer.param_groups)
         if not isinstance(lr_lambda, (list, tuple)):
@@ -24,19 +27,6 @@ class LambdaLR(LRScheduler):
         elif len(lr_lambda) != count:
             raise ValueError(f"Expected {count} lr_lambdas, but got {len(lr_lambda)}")
         self.lr_lambdas = list(lr_lambda)
-        self.check_functions()
-        super().__init__(optimizer, last_epoch)
-
-    def check_functions(self) -> None:
-        """Nothing to check: what cannot be called fails when it is called."""
-
-    def get_lr(self) -> list[Any]:
-        """The next learning rates, group by group."""
-        warn_unless_within_step(self)
-        return [
-            base_lr * function(self.last_epoch)
-            for base_lr, function in zip(self.base_lrs, self.lr_lambdas, strict=True)
-        ]
 
     def state_dict(self) -> dict[str, Any]:
         """Functions are not saved; of objects that can be called, their attributes are."""
@@ -52,14 +42,31 @@ class LambdaLR(LRScheduler):
                 vars(function).update(attributes)
 
 
-class MultiplicativeLR(LambdaLR):
+class LambdaLR(OfFunctions):
+    """The first rate times a function of the epoch."""
+
+    def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
+        self.take_functions(optimizer, lr_lambda)
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[Any]:
+        """The next learning rates, group by group."""
+        warn_unless_within_step(self)
+        return [
+            base_lr * function(self.last_epoch)
+            for base_lr, function in zip(self.base_lrs, self.lr_lambdas, strict=True)
+        ]
+
+
+class MultiplicativeLR(OfFunctions):
     """The last rate times a function of the epoch."""
 
-    def check_functions(self) -> None:
-        """They must be functions."""
+    def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
+        self.take_functions(optimizer, lr_lambda)
         for function in self.lr_lambdas:
             if not callable(function):
                 raise TypeError(f"lr_lambda should be a function, but got {type(function).__name__}")
+        super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
         """The next learning rates, group by group."""
