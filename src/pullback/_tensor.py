@@ -371,11 +371,11 @@ class Parameter(Tensor, metaclass=ParameterMeta):
 
     __slots__ = ()
 
-    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Any:
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
         if data is None:
             data = wrap(np.empty(0, np.float32))
         if type(data) is not Tensor and type(data) is not Parameter and cls is Parameter:
-            return marked_parameter(data, requires_grad)
+            return marked_parameter(data, requires_grad)  # type: ignore[return-value]
         if requires_grad and data._array.dtype.kind not in "fcVW":
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         out = new(cls)
