@@ -51,7 +51,12 @@ def rule(function: Rule) -> Rule:
 
 
 def way(function: Rule) -> Rule:
-    """A rule for many ops. What is wrong with a call is said as of one entry, which is all that the program sees."""
+    """A rule for many ops."""
+    return rule(told_of_an_entry(function))
+
+
+def told_of_an_entry(function: Rule) -> Rule:
+    """What is wrong with a call is said as of one entry, which is all that the program sees."""
 
     @wraps(function)
     def run(call: Call) -> Results:
@@ -63,7 +68,7 @@ def way(function: Rule) -> Rule:
             invoke(call.op, call.entry(0))
             raise
 
-    return rule(run)
+    return run
 
 
 @cache
@@ -220,7 +225,7 @@ def rolled(call: Call) -> Results:
     return rolled_entries(call)
 
 
-@way
+@told_of_an_entry
 def rolled_entries(call: Call) -> Results:
     """Where no dimensions mean that each entry is rolled as if it were flat."""
     if call.args[2] or len(call.args[1]) != 1:

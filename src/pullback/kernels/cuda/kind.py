@@ -35,16 +35,7 @@ from pullback.kernels.cuda import (
 )
 from pullback.kernels.cuda.array import DeviceArray, empty, reach
 from pullback.kernels.cuda.carry import by_host, has_device_arrays, upload
-from pullback.kernels.cuda.composed import (
-    attention,  # noqa: F401
-    classes,  # noqa: F401
-    ctc,  # noqa: F401
-    floats,  # noqa: F401
-    fourier,  # noqa: F401
-    joined,  # noqa: F401
-    reading,
-    standing,  # noqa: F401
-)
+from pullback.kernels.cuda.composed import attention, classes, ctc, floats, fourier, joined, reading, standing  # noqa: F401
 from pullback.kernels.cuda.composed.forwards import composed
 from pullback.kernels.cuda.device import placed
 from pullback.kernels.cuda.images import pools  # noqa: F401

@@ -472,9 +472,8 @@ def sgn_moves(change: Any, self: Any, result: Any) -> Any:
     """How the direction of a complex number changes: only by the part of the change at right angles to it."""
     if not complex_valued(self):
         return zeros_of(change, change.shape)
-    modulus = abs(self)
-    moved = (change - result * real_part(change * conj(result))) / modulus
-    return where_tensors(modulus != 0, moved, 0)
+    moved = (change - result * real_part(change * conj(result))) / abs(self)
+    return where_tensors(self != 0, moved, 0)
 
 
 @op(
