@@ -223,3 +223,61 @@ def test_fractional_pools_have_one_size_or_one_for_each_dimension(arguments: str
 @pytest.mark.parametrize("stats", ["torch.ones(6), None", "None, torch.ones(2)", "torch.ones(2), torch.ones(2)"])
 def test_one_running_statistic_without_the_other(stats: str) -> None:
     fail_alike(f"torch.native_batch_norm(torch.ones(1, 2, 3), None, None, {stats}, True, 0.5, 1e-5)[0]")
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int64", "bool", "complex64"])
+@pytest.mark.parametrize("weight", ["torch.tensor(0.75)", "torch.tensor([0.75])"])
+@pytest.mark.parametrize("ends", ["float32", "float16", "complex64", "int64"])
+@pytest.mark.parametrize("shape", ["()", "(2,)"])
+def test_a_weight_without_dimensions_counts_as_a_number(ends: str, weight: str, dtype: str, shape: str) -> None:
+    if (ends, dtype) == ("float16", "complex64"):
+        pytest.skip("there are no arrays of complex32")
+
+    def program(torch: Any) -> Any:
+        x = torch.ones(eval(shape), dtype=getattr(torch, ends))
+        share = eval(weight, {"torch": torch}).to(getattr(torch, dtype))
+        found = attempt(lambda: torch.lerp(x, x * 3, share))
+        written = attempt(lambda: torch.ones(2, dtype=x.dtype).lerp_(x * 3, share))
+        return [part.kind if not isinstance(part, torch.Tensor) else part for part in (found, written)]
+
+    same(program)
+
+
+def test_gradients_through_a_weight_of_another_dtype() -> None:
+    def program(torch: Any) -> Any:
+        x, share = torch.ones(2, requires_grad=True), torch.tensor(0.25, dtype=torch.float64, requires_grad=True)
+        made = torch.lerp(x, x * 3, share)
+        return made, type(made.grad_fn).__name__, torch.autograd.grad(made.sum(), (x, share))
+
+    same(program)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@pytest.mark.parametrize("dtypes", [("float32", "float64"), ("int64", "int64"), ("float32", "int64")])
+@pytest.mark.parametrize(
+    "shapes",
+    [((2, 3, 5, 5), (2, 0, 5, 2)), ((0, 3, 5, 5), (0, 1, 5, 2)), ((2, 0, 5, 5), (2, 1, 5, 2)),
+     ((2, 3, 5, 5, 5), (2, 0, 5, 2, 3)), ((2, 3, 5, 5), (2, 1, 5, 2))],
+)  # fmt: skip
+def test_nothing_is_sampled_at_points_of_any_dtype(shapes: Any, dtypes: Any, mode: str) -> None:
+    image, grid = (f"torch.ones({shape}, dtype=torch.{dtype})" for shape, dtype in zip(shapes, dtypes, strict=True))
+    fail_alike(f"torch.nn.functional.grid_sample({image}, {grid}, {mode!r}, align_corners=False)")
+
+
+@pytest.mark.parametrize("call", ["kthvalue(x, -3, 300)", "kthvalue(x, 3, 0)", "topk(x, -1, 4)", "topk(x, 9, 0)"])
+@pytest.mark.parametrize("shape", ["(5,)", "()"])
+def test_a_dimension_there_is_not_is_named_before_a_rank_there_is_not(call: str, shape: str) -> None:
+    fail_alike("torch." + call.replace("x", f"torch.ones({shape})", 1) + "[0]")
+
+
+@pytest.mark.parametrize("sizes", ["(1,)", "(1, 1)", "(1, 1, 1)", "1", "(None,)"])
+@pytest.mark.parametrize("kind", ["avg", "max"])
+@pytest.mark.parametrize("dims", [2, 3])
+def test_adaptive_pools_have_one_size_or_one_for_each_dimension(kind: str, dims: int, sizes: str) -> None:
+    fail_alike(f"torch.nn.functional.adaptive_{kind}_pool{dims}d(torch.ones({[2, 3, 4, 4][: dims + 1]}), {sizes})")
+
+
+@pytest.mark.parametrize("arguments", ["3, 3, 1.5", "3, 3, float('inf')", "3, 3.5", "3.5, 3", "3, 3, 1"])
+@pytest.mark.parametrize("name", ["tril_indices", "triu_indices"])
+def test_triangles_are_counted_in_integers(name: str, arguments: str) -> None:
+    fail_alike(f"torch.{name}({arguments})")

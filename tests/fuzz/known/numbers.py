@@ -16,6 +16,7 @@ from tests.fuzz.known.reason import (
     mirrored,
     near,
     nowhere_finite,
+    order_decides,
     signs_of_nan,
     smallest,
     special,
@@ -25,6 +26,9 @@ from tests.fuzz.noise import FACTORING
 
 ROUNDING = [
     Known("order among equals", "value", whole=RANKED, given=(equals,)),
+    Known(
+        "the order of topk that nobody asked to be sorted", "value", line=r"\btopk\(.*(sorted=|True, |False, )False\)"
+    ),
     Known("order among equals", "accepted", whole=RANKED, said=OVERLAP, given=(equals,)),
     Known(
         "norms of thousands of equal numbers, which torch adds one by one in single precision",
@@ -121,6 +125,12 @@ NOT_FINITE = [
         "how far infinities and NaNs spread in products, transforms and factorisations",
         "value",
         whole=r"mvlgamma\([\s\S]*matrix_exp\(",
+    ),
+    Known(
+        "products of which the order decides whether infinities meet a zero",
+        "value",
+        line=r"\bprod\(",
+        given=(order_decides,),
     ),
     Known(
         "torch's exponentials of matrices of half precision, which are NaN",

@@ -24,7 +24,7 @@ PULLED = ("backward", "double", "rr", "fr", "rf")
 """The modes that pull gradients."""
 TWICE = ("double", *HESSIANS)
 """The modes of second derivatives."""
-INFINITE = re.compile(r"float\('|1e30")
+INFINITE = re.compile(r"float\('|1e\+?30")
 
 
 @dataclass(frozen=True)
@@ -248,6 +248,25 @@ def lies_on_operand(case: Case) -> bool:
             if shared.any() and (at.shape != its.shape or (shared & (at != its)).any()):
                 return True
     return False
+
+
+def order_decides(case: Case) -> bool:
+    """Of a tensor turned around, torch's product is another number than of the tensor: infinite, NaN or zero."""
+    torch = TORCH.module
+    for line, tensors in replayed(case):
+        assigned = re.match(r"(\w+) = .*\bprod\(", line)
+        for name, tensor in tensors.items() if assigned else ():
+            names = {"torch": torch, **tensors}
+            turned = {**names, name: tensor.detach().flip(*range(tensor.ndim))}
+            exec(line, names), exec(line, turned)
+            if kinds_of(names[assigned[1]]) != kinds_of(turned[assigned[1]]):
+                return True
+    return False
+
+
+def kinds_of(tensor: Any) -> tuple[int, ...]:
+    """How many elements are NaN, infinite and zero."""
+    return int(tensor.isnan().sum()), int(tensor.isinf().sum()), int((tensor == 0).sum())
 
 
 def signs_of_nan(case: Case) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from pullback._arrays.element import convert_number
 from pullback._arrays.half import is_half, widened
-from pullback._dtype import FROM_NUMPY, defaults, dtype, result_numpy_dtype
+from pullback._dtype import FROM_NUMPY, defaults, result_numpy_dtype
 from pullback._op.apply import cast
 from pullback._op.constants import constant
 from pullback._op.define import Array, Number, function, not_implemented, op
@@ -132,9 +132,14 @@ def same_dtypes(self: Array, **others: Any) -> None:
     """lerp does not promote."""
     for name, other in others.items():
         if other.dtype != self.dtype:
-            expected, got = (kind if isinstance(kind := x.dtype, dtype) else FROM_NUMPY[kind] for x in (self, other))
-            expected, got = expected.cpp_name, got.cpp_name
+            expected, got = FROM_NUMPY[self.dtype].cpp_name, FROM_NUMPY[other.dtype].cpp_name
             raise RuntimeError(f"expected dtype {expected} for `{name}` but got dtype {got}")
+
+
+def check_weight(self: Tensor, end: Tensor, weight: Tensor) -> None:
+    """The same of weights; one without dimensions counts as a number, which has no dtype of its own."""
+    others = {"end": end._array, "weight": weight._array} if weight.ndim else {"end": end._array}
+    same_dtypes(self._array, **others)
 
 
 @op(
@@ -164,13 +169,6 @@ def lerp_number(self: Array, end: Array, weight: Number) -> Array:
     return np.add(self, span) if from_self else np.subtract(end, span)
 
 
-def check_lerp(self: Array, end: Array, weight: Array) -> None:
-    """Raise torch's errors for operands of other dtypes; a weight without dimensions is promoted."""
-    same_dtypes(self, end=end)
-    if weight.ndim:
-        same_dtypes(self, weight=weight)
-
-
 @lru_cache(256)
 def step_from_nearer(weight: Number, dtype: np.dtype[Any]) -> tuple[bool, Array]:
     """Whether the nearer end is self, and the part of the way to go from there, in a dtype."""
@@ -185,8 +183,8 @@ def step_from_nearer(weight: Number, dtype: np.dtype[Any]) -> tuple[bool, Array]
     space=None,
     name="lerp",
     node="LerpBackward1",
+    check_operands=check_weight,
     promote=True,
-    check_operands=check_lerp,
     pointwise=True,
     vmap="boxed",
     vmap_inplace="inplace arithmetic",

@@ -129,7 +129,8 @@ def topk(self: Array, k: int, dim: int = -1, largest: bool = True, sorted: bool 
         raise RuntimeError(f"{kind} dtypes on CPU")
     if type(k) is not int:
         k = as_index(k)
-    if not 0 <= k <= (self.shape[dim] if -self.ndim <= dim < self.ndim else length_along(self, dim)):
+    length = self.shape[dim] if -self.ndim <= dim < self.ndim else length_along(self, dim)
+    if not 0 <= k <= length:
         raise RuntimeError("selected index k out of range")
     return kernels.topk(self, k, dim, largest)
 
@@ -166,7 +167,8 @@ def kthvalue(self: Array, k: int, dim: int = -1, keepdim: bool = False) -> tuple
     """
     if not self.size:
         refuse_empty("kthvalue", self, dim)
-    if not 1 <= as_index(k) <= length_along(self, dim):
+    length = length_along(self, dim)
+    if not 1 <= as_index(k) <= length:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim % (self.ndim or 1)}")
     if self.ndim:
         refuse_unordered("kthvalue_cpu", self)

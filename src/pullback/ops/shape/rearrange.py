@@ -339,7 +339,7 @@ def refuse_grad(requires_grad: bool) -> None:
 @in_torch_words
 def triangle_indices(name: str, row: int, col: int, offset: int, dtype: dtype) -> Tensor:
     """The coordinates of a triangle, row by row: memory for them, and not for the matrix, is needed."""
-    for position, (what, n) in enumerate((("row", row), ("col", col)), 1):
+    for position, (what, n) in enumerate((("row", row), ("col", col), ("offset", offset)), 1):
         if not isinstance(n, (int, np.integer)):
             kind = messages.type_name(n)
             raise TypeError(f"{name}(): argument '{what}' (position {position}) must be int, not {kind}")

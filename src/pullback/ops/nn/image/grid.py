@@ -5,6 +5,8 @@ from __future__ import annotations
 from operator import index
 from typing import Any
 
+import numpy as np
+
 from pullback._dtype import FROM_NUMPY
 from pullback._op.define import Array, function, linear, not_implemented, op
 from pullback._runtime.messages import shape_text
@@ -46,10 +48,28 @@ def check_grid(input: Array, grid: Array, interpolation_mode: int, padding_mode:
             )
     if input.ndim == 5 and interpolation_mode == 2:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+    if input.ndim == 5:
+        refuse("grid_sampler3d_cpu", input, "iubc")
+    if nothing_to_sample(input, grid):
+        return  # torch asks where it computes
     if input.dtype != grid.dtype:
         kinds = [FROM_NUMPY[array.dtype].scalar_type for array in (input, grid)]
         raise RuntimeError(f"expected scalar type {kinds[0]} but found {kinds[1]}")
-    refuse("grid_sampler_2d_cpu_kernel_impl" if input.ndim == 4 else "grid_sampler3d_cpu", input, "iubc")
+    if input.ndim == 4:
+        refuse("grid_sampler_2d_cpu_kernel_impl", input, "iubc")
+
+
+def nothing_to_sample(input: Array, grid: Array) -> bool:
+    """True for no images, no channels or no points."""
+    return not input.size or not grid.size
+
+
+def sampled(input: Array, grid: Array, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Array:
+    """What is found at the points."""
+    check_grid(input, grid, interpolation_mode, padding_mode)
+    if type(input) is np.ndarray and nothing_to_sample(input, grid):
+        return np.empty((*input.shape[:2], *grid.shape[1:-1]), input.dtype)
+    return kernels.grid_sample(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
 def sampler_rule(
@@ -90,8 +110,7 @@ def grid_sampler_2d(
     As `nn.functional.grid_sample`, with modes as numbers: `interpolation_mode` is 0 bilinear, 1 nearest or 2 bicubic,
     `padding_mode` is 0 zeros, 1 border or 2 reflection.
     """
-    check_grid(input, grid, interpolation_mode, padding_mode)
-    return kernels.grid_sample(input, grid, interpolation_mode, padding_mode, align_corners)
+    return sampled(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
 @op(vmap="samples", method=False, out=False, node="GridSampler3DBackward0", autocast="float32", backward=sampler_rule)
@@ -103,8 +122,7 @@ def grid_sampler_3d(
     As `nn.functional.grid_sample`, with modes as numbers: `interpolation_mode` is 0 trilinear or 1 nearest,
     `padding_mode` is 0 zeros, 1 border or 2 reflection.
     """
-    check_grid(input, grid, interpolation_mode, padding_mode)
-    return kernels.grid_sample(input, grid, interpolation_mode, padding_mode, align_corners)
+    return sampled(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
 @op(

@@ -112,7 +112,7 @@ def average_ops(ndim: int) -> tuple[Any, Any]:
 def averaged(self: Any, output_size: Any, ndim: int) -> Any:
     """Averages over two or three dimensions; a single window is a mean."""
     sizes = (output_size,) if type(output_size) is int else numbers(output_size)
-    sizes = sizes * ndim if isinstance(output_size, int) or len(sizes) == 1 else sizes
+    sizes = sizes if isinstance(output_size, (tuple, list)) else sizes * ndim
     if len(sizes) != ndim:
         raise RuntimeError(f"adaptive_avg_pool{ndim}d: output_size must be {ndim}")
     if min(sizes) < 0:
@@ -221,7 +221,8 @@ def maximum_ops(ndim: int) -> tuple[Any, Any]:
 def maxima_of(self: Any, output_size: Any, ndim: int) -> tuple[Any, Any]:
     """Values and places over two or three dimensions."""
     sizes = numbers(sizes_or_own(self, output_size))
-    return tuple(maximum_ops(ndim)[0](self, sizes * ndim if len(sizes) == 1 else sizes))
+    several = isinstance(output_size, (tuple, list))
+    return tuple(maximum_ops(ndim)[0](self, sizes if several else sizes * ndim))
 
 
 @function(raw=True, space="nn.functional", method=False)
