@@ -136,7 +136,11 @@ def record(op: Op, bound: Bound, outs: list[Any], later: bool = False) -> Node |
     involved = [t for name in op.tensors for t in items(op, name, bound)] + outs
     elsewhere = next((stored(t) for t in involved if is_elsewhere(t)), None)
     kind = node_class(op)
-    node = new(kind) if elsewhere is None else type(elsewhere).noted(kind, inputs)  # type: ignore[attr-defined]
+    if elsewhere is None:
+        alone = op.multiple or len(op.tensors) == 1
+        node = new(kind if alone else class_beside_double(op, kind, bound, outs[0]._array.dtype))
+    else:
+        node = type(elsewhere).noted(kind, inputs)  # type: ignore[attr-defined]
     node.hooks = None
     node.edges = tuple([edge_of(t) if isinstance(t, Tensor) else None for t in inputs])
     node.sequence_nr = numbers.next()
@@ -165,6 +169,69 @@ def node_class(op: Op) -> Any:
     if op.node is None:
         op.compile()  # type: ignore[attr-defined]
     return op.node
+
+
+# ------------------------------------------------------------------ single precision with a double
+#
+# A double that has no dimensions counts less than the others: in every step of a formula torch brings it to their
+# dtype. NumPy takes the wider one, in which two numbers that were a tie differ. So the step of such a node reads what
+# was saved in the dtype of the result. (In half precision torch rounds where it compares, not where it multiplies.)
+
+beside_double: dict[type[Any], type[Any]] = {}
+"""The classes of such nodes, by those of plain ones."""
+
+
+def class_beside_double(op: Op, plain: Any, bound: Bound, dtype: Any) -> Any:
+    """The class of the node of a call: the plain one, unless it saves numbers of a wider dtype than its own."""
+    if not any([is_wider(bound[name], dtype) for name in pointwise(op)]):
+        return plain
+    found = beside_double.get(plain)
+    if found is None:
+        names = {"__slots__": (), "__module__": "builtins", "backward": step_of(op, plain.backward)}
+        found = beside_double[plain] = type(plain.__name__, (plain,), names)
+    return found
+
+
+def pointwise(op: Op) -> list[str]:
+    """The saved operands of an op that takes several of any dtype."""
+    if not (op.pointwise or op.promote):
+        return []
+    return [name for name in op.tensors if name in op.saved and op.kinds[name] != "list"]
+
+
+def is_wider(value: Any, dtype: Any) -> bool:
+    """True for a tensor of double precision without dimensions beside numbers of single, all real or all complex."""
+    if not isinstance(value, Tensor) or value._array.ndim:
+        return False
+    return (value._array.dtype.char, dtype.char) in (("d", "f"), ("D", "F"))
+
+
+def step_of(op: Op, plain: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """The step of a node, in which it reads its operands in its own dtype."""
+
+    def backward(node: Any, grad: Any) -> Any:
+        return plain(Reading(node, pointwise(op)), grad)
+
+    return backward
+
+
+class Reading:
+    """A node as its step reads it."""
+
+    def __init__(self, node: Any, names: list[str]) -> None:
+        self.node = node
+        for name in names:
+            value = unpack_slot(node, name)
+            if is_wider(value, node.dtype):
+                value = wrap(value._array.astype(node.dtype))
+            setattr(self, f"{name}_", value)
+            setattr(self, f"{name}_version", value._counter[0] if isinstance(value, Tensor) else 0)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.node, name)
+
+
+# ------------------------------------------------------------------ what a node keeps
 
 
 def save(op: Op, node: Any, name: str, bound: Bound, outs: list[Any]) -> None:

@@ -6,6 +6,7 @@ import re
 
 from tests.fuzz.known.reason import (
     Known,
+    empties,
     empty,
     expanded,
     half,
@@ -24,7 +25,7 @@ ERRORS = [
         "empty tensors of dtypes an op does not support",
         "raised",
         said='NotImplementedError: ".*" not implemented for \'',
-        given=(empty,),
+        given=(empties,),
     ),
     Known("which of two errors a call names, one of which is its dtype", "error", given=(one_of_dtypes,)),
     Known(
@@ -102,10 +103,10 @@ ERRORS = [
         said=r"(aten::\w+|split\w*_copy|unbind_copy|fft_ihfft[2n])\(\): functions with out=",
     ),
     Known(
-        "ranks of no matrices written into a tensor with a history, which torch fills with zeros",
+        "ranks and inverses of no matrices written into a tensor with a history, which torch fills with zeros",
         "raised",
-        line=r"matrix_rank\(.*out=",
-        said=r"sum\(\): functions with out=",
+        line=r"(matrix_rank|pinv)\(.*out=",
+        said=r"(sum|linalg_pinv)\(\): functions with out=",
         given=(empty,),
     ),
     Known(

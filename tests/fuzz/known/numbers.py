@@ -13,6 +13,7 @@ from tests.fuzz.known.reason import (
     equals,
     expanded,
     half,
+    infinite,
     mirrored,
     near,
     nowhere_finite,
@@ -188,7 +189,7 @@ NOT_FINITE = [
         "value",
         said=r"expected \S*nan\S*, got (?!\S*nan)|expected (?!\S*nan)\S*, got \S*nan",
         modes=TWICE,
-        given=(special, smallest),
+        given=(infinite, smallest),
     ),
 ]
 """How far infinities and NaNs spread."""

@@ -129,6 +129,17 @@ def empty(case: Case) -> bool:
     return any(0 in leaf.shape for _, leaf in case.program.leaves)
 
 
+def empties(case: Case) -> bool:
+    """A tensor on the way has no elements, or the result of torch."""
+    return any(0 in tensor.shape for _, given in replayed(case.ending()) for tensor in given.values())
+
+
+def infinite(case: Case) -> bool:
+    """A number on the way is not finite."""
+    numbers = (tensor for _, given in replayed(case.ending()) for tensor in given.values())
+    return any(bool((~tensor.detach().isfinite()).any()) for tensor in numbers)
+
+
 def expanded(case: Case) -> bool:
     return case.laid_out("expanded")
 
@@ -182,11 +193,20 @@ def replayed(case: Case, recorded: bool = False) -> Iterator[tuple[str, dict[str
         warnings.simplefilter("ignore")
         for line in case.program.lines:
             named = {name: names[name] for name in NAMES.findall(line) if name in names}
-            yield line, {name: value for name, value in named.items() if isinstance(value, library.module.Tensor)}
+            parts = {f"{name}[{i}]": part for name, value in named.items() for i, part in enumerate(several(value))}
+            yield (
+                line,
+                {n: tensor for n, tensor in {**named, **parts}.items() if isinstance(tensor, library.module.Tensor)},
+            )
             try:
                 exec(line, names)
             except Exception:
                 return
+
+
+def several(value: Any) -> Any:
+    """What a call returned, if that is more than one thing."""
+    return value if isinstance(value, (list, tuple)) else ()
 
 
 def equals(case: Case) -> bool:
@@ -229,6 +249,8 @@ def writes(case: Case) -> Iterator[tuple[Any, list[Any]]]:
 def places(tensor: Any) -> np.ndarray:
     """Where in memory the elements of a tensor lie."""
     at = np.full(tuple(tensor.shape), tensor.data_ptr(), np.int64)
+    if not at.size:
+        return at
     for dim, (size, step) in enumerate(zip(tensor.shape, tensor.stride(), strict=True)):
         at += (np.arange(size) * step * tensor.element_size()).reshape([-1 if d == dim else 1 for d in range(at.ndim)])
     return at

@@ -147,6 +147,14 @@ def same_dtype(self: Array, low: Any, high: Any) -> tuple[Array, Any, Any]:
     return cast(self, common), bound_in(low, common), bound_in(high, common)
 
 
+def compared(self: Any, low: Any, high: Any) -> tuple[Any, Any, Any]:
+    """The same with bounds without dimensions in the dtype of a tensor that has some, as torch compares them."""
+    if not isinstance(self, np.ndarray) or not self.ndim or self.dtype.kind != "f":
+        return self, low, high
+    bounds = [cast(b, self.dtype) if b is not None and not b.ndim and b.dtype.kind == "f" else b for b in (low, high)]
+    return self, *bounds
+
+
 def bound_in(bound: Any, dtype: np.dtype[Any]) -> Any:
     """A bound in a dtype; a number has to fit."""
     if bound is None or isinstance(bound, np.ndarray):
@@ -160,9 +168,9 @@ def bound_in(bound: Any, dtype: np.dtype[Any]) -> Any:
     name="clamp",
     node="ClampBackward0",
     pointwise=True,
-    self=lambda grad, self, min, max: where_tensors(inside(self, min, max), grad, 0),
-    min=lambda grad, self, min, max: where_tensors(at_low(self, min, max), grad, 0),
-    max=lambda grad, self, min, max: where_tensors(at_high(self, min, max), grad, 0),
+    self=lambda grad, self, min, max: where_tensors(inside(*compared(self, min, max)), grad, 0),
+    min=lambda grad, self, min, max: where_tensors(at_low(*compared(self, min, max)), grad, 0),
+    max=lambda grad, self, min, max: where_tensors(at_high(*compared(self, min, max)), grad, 0),
     result=lambda self_t, min_t, max_t, self, min, max: clamp_moves(self_t, min_t, max_t, self, min, max),
 )
 def clamp_tensors(self: Array, min: Array | None = None, max: Array | None = None) -> Array:

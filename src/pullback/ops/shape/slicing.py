@@ -326,10 +326,8 @@ def check_as_strided(self: Array, size: Any, stride: Any, storage_offset: int | 
     name="as_strided",
     check=check_as_strided,
     vmap="strided",
-    self=lambda grad, size, stride, storage_offset, self_geometry: (
-        as_strided_backward(grad, *self_geometry, window_geometry(self_geometry, size, stride, storage_offset))
-        if 0 not in grad.shape
-        else zeros_of(grad, self_geometry[0])
+    self=lambda grad, size, stride, storage_offset, self_geometry: behind_window(
+        grad, self_geometry, window_geometry(self_geometry, size, stride, storage_offset)
     ),
     result=lambda self_t, self, size, stride, storage_offset: window_tangent(
         self_t, geometry_of(self), window_geometry(geometry_of(self), size, stride, storage_offset)
@@ -340,6 +338,11 @@ def as_strided_view(self: Array, size: Any, stride: Any, storage_offset: int | N
     if min(stride, default=0) < 0 or min(size, default=0) < 0 or (storage_offset or 0) < 0:
         raise ValueError("no such window")
     return window(self, size, stride, storage_offset)
+
+
+def behind_window(grad: Any, base: strided.Geometry, geometry: strided.Geometry) -> Any:
+    """The gradient of what a window shows; nothing moves behind one that shows nothing."""
+    return as_strided_backward(grad, *base, geometry) if 0 not in grad.shape else zeros_of(grad, base[0])
 
 
 def window_tangent(self_t: Any, base: strided.Geometry, geometry: strided.Geometry) -> Any:

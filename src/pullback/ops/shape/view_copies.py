@@ -34,9 +34,9 @@ from pullback.ops.shape.reshape import (
 )
 from pullback.ops.shape.slicing import (
     alias,
-    as_strided_backward,
     as_strided_of,
     as_strided_view,
+    behind_window,
     check_as_strided,
     check_select,
     check_unfold,
@@ -282,8 +282,8 @@ def unfold_copy(self: Array, dimension: int, size: int, step: int) -> Array:
     method=False,
     check=check_as_strided,
     vmap="strided",
-    self=lambda grad, size, stride, storage_offset, self_geometry: as_strided_backward(
-        grad, *self_geometry, window_geometry(self_geometry, size, stride, storage_offset)
+    self=lambda grad, size, stride, storage_offset, self_geometry: behind_window(
+        grad, self_geometry, window_geometry(self_geometry, size, stride, storage_offset)
     ),
     result=lambda self_t, self, size, stride, storage_offset: as_strided_of(
         self_t, geometry_of(self), window_geometry(geometry_of(self), size, stride, storage_offset)

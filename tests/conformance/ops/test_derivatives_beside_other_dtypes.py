@@ -1,4 +1,4 @@
-"""Derivatives of ops one operand of which holds integers, or another kind of numbers: computed in torch's dtypes."""
+"""Derivatives of ops one operand of which has another dtype: integers, or double precision beside single."""
 
 from __future__ import annotations
 
@@ -93,5 +93,88 @@ def test_blocks_of_no_images_go_back_to_none(stride: tuple[int, int]) -> None:
         x = torch.ones(0, 1, 5, 5, requires_grad=True)
         blocks = torch.nn.functional.unfold(x, 2, 2, (1, 2), stride)
         return blocks.shape, torch.autograd.grad(blocks, x, torch.ones_like(blocks))
+
+    same(program)
+
+
+@pytest.mark.parametrize("call", ["maximum", "minimum", "fmax", "fmin", "clamp_min", "clamp_max", "clamp", "logaddexp"])
+@pytest.mark.parametrize("value", [1e30, 0.1, 0.5])
+def test_ties_with_a_double_without_dimensions_are_those_of_single_precision(call: str, value: float) -> None:
+    def program(torch: Any) -> Any:
+        x = torch.tensor([value, -0.3, 1e30], requires_grad=True)
+        bound = torch.tensor(value, dtype=torch.float64, requires_grad=True)
+        made = getattr(torch, call)(x, bound)
+        return made.grad_fn.name(), gradients(torch, getattr(torch, call), x, bound)
+
+    same(program)
+
+
+def test_a_double_beside_single_precision_is_saved_as_it_is_and_unpacked_once() -> None:
+    def program(torch: Any) -> Any:
+        x = torch.tensor([0.1, -0.3], requires_grad=True)
+        bound = torch.tensor(0.1, dtype=torch.float64, requires_grad=True)
+        seen: list[str] = []
+
+        def unpack(tensor: Any) -> Any:
+            seen.append(str(tensor.dtype))
+            return tensor
+
+        with torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor, unpack):
+            made = torch.maximum(x, bound)
+        saved = str(made.grad_fn._saved_other.dtype)
+        seen.clear()
+        grads = torch.autograd.grad(made.sum(), (x, bound))
+        return saved, sorted(seen), grads
+
+    same(program)
+
+
+def test_what_was_written_over_is_told_beside_a_double_too() -> None:
+    def program(torch: Any) -> Any:
+        x = torch.tensor([0.1, -0.3], requires_grad=True) * 1
+        bound = torch.tensor(0.1, dtype=torch.float64, requires_grad=True)
+        made = torch.maximum(x, bound)
+        with torch.no_grad():
+            x.mul_(2)
+        return attempt(lambda: made.sum().backward())[:2]
+
+    same(program)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "int64", "complex64"])
+@pytest.mark.parametrize("ends", ["float16", "float32", "float64", "int64", "complex128"])
+@pytest.mark.parametrize("shape", [(), (3,), (1,)])
+def test_weights_without_dimensions_may_have_any_dtype(shape: tuple[int, ...], ends: str, dtype: str) -> None:
+    if (ends, dtype) == ("float16", "complex64"):
+        pytest.skip("complex32 has no arithmetic")
+
+    def program(torch: Any) -> Any:
+        start, end = (torch.full((3,), n).to(getattr(torch, ends)) for n in (1.0, 3.0))
+        weight = torch.full(shape, 1.0).to(getattr(torch, dtype))
+        plain = attempt(lambda: torch.lerp(start, end, weight))
+        written = attempt(lambda: start.clone().lerp_(end, weight))
+        return plain, written
+
+    same(program)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("signs", ["complex64", "complex128", "int64"])
+def test_complex_signs_of_real_scores_are_refused(signs: str, dtype: str) -> None:
+    def program(torch: Any) -> Any:
+        scores, target = (torch.ones(3).to(getattr(torch, kind)) for kind in (dtype, signs))
+        return attempt(lambda: torch.nn.functional.soft_margin_loss(scores, target))
+
+    same(program)
+
+
+@pytest.mark.parametrize("rows", [0, 2])
+@pytest.mark.parametrize("call", ["as_strided", "as_strided_copy"])
+def test_nothing_moves_behind_a_window_that_shows_nothing(call: str, rows: int) -> None:
+    def program(torch: Any) -> Any:
+        x = torch.ones(3, 3, requires_grad=True)
+        seen = getattr(torch, call)(x, (rows, 2), (1, 2), storage_offset=1)
+        (grad,) = torch.autograd.grad(seen, x, torch.ones_like(seen).requires_grad_(), create_graph=True)
+        return grad.detach(), grad.requires_grad
 
     same(program)
