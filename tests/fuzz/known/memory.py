@@ -11,6 +11,7 @@ from tests.fuzz.known.reason import (
     into_bytes,
     laid_apart,
     left_alone,
+    left_over,
     lies_on_itself,
     lies_on_operand,
     stepped,
@@ -19,6 +20,12 @@ from tests.fuzz.known.reason import (
 )
 
 MEMORY = [
+    Known(
+        "windows onto more memory than a tensor shows, which torch may have kept from what it computed there before",
+        "raised value",
+        whole=r"as_strided",
+        given=(left_over,),
+    ),
     Known(
         "writes to tensors that overlap themselves, of which torch does not ask",
         "raised",

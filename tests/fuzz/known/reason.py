@@ -172,9 +172,28 @@ def unchecked(case: Case) -> bool:
     """There is none, or what it gives is wrong, as some of torch's gradients are, or not a derivative."""
     if unknown(case) or "as_strided_scatter(" in case.whole or (half(case) and "matrix_exp(" in case.whole):
         return True
+    if unsigned(case) and "atan2" in case.whole:  # of which torch takes the negative in their dtype
+        return True
+    if RANDOM.search(case.whole):  # by another way other numbers are drawn
+        return True
     if "max_unpool" in case.whole:  # of two elements that go to one place one is seen, and both get its gradient
         return True
     return expanded(case) and bool(re.search(r"\bstd\w*\(", case.whole))  # at zero there is no derivative
+
+
+RANDOM = re.compile(
+    r"\b(rand\w*|normal_?|uniform_|bernoulli_?|\w*dropout\w*|poisson|exponential_|geometric_|log_normal_)\("
+)
+
+
+def left_over(case: Case) -> bool:
+    """A window is put onto a tensor of which torch has kept more memory than it shows, and nobody's view."""
+    for line, tensors in replayed(case):
+        for tensor in tensors.values() if "as_strided" in line else ():
+            shown = tensor.numel() * tensor.element_size()
+            if not tensor._is_view() and tensor.is_contiguous() and tensor.untyped_storage().nbytes() > shown:
+                return True
+    return False
 
 
 def replayed(case: Case, recorded: bool = False) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -320,10 +339,10 @@ def wrapped(case: Case) -> bool:
     return any(n < 0 for _, given in replayed(case.ending()) for tensor in given.values() for n in tensor.shape)
 
 
-def extreme_of_one(case: Case) -> bool:
-    """There is a running extreme of a tensor without dimensions."""
-    lines = replayed(case)
-    return any(re.search(r"cum(max|min)\(", line) and any(not t.ndim for t in given.values()) for line, given in lines)
+def written_later(case: Case) -> bool:
+    """A line writes to a tensor after another has made one."""
+    lines = case.program.lines
+    return any(WRITTEN.search(line) for line in lines[1:])
 
 
 def tangents_of_another_dtype(case: Case) -> bool:

@@ -10,7 +10,7 @@ from tests.fuzz.known.reason import (
     TWICE,
     Known,
     empty,
-    extreme_of_one,
+    expanded,
     half,
     leaf_set,
     of_one_size,
@@ -20,6 +20,7 @@ from tests.fuzz.known.reason import (
     unchecked,
     unknown,
     unsigned,
+    written_later,
 )
 from tests.fuzz.program import HESSIANS
 
@@ -57,6 +58,28 @@ TORCH_HAS_TWO_ANSWERS = [
     Known("what torch refuses without a transform", "raised", given=(right,)),
     Known("saved values the derivative does not need", "accepted", said=WRITTEN_OVER, given=(right,)),
     Known("what torch refuses", "accepted", given=(right,)),
+    Known(
+        "saved values the derivative does not need, of tensors without elements",
+        "accepted",
+        said=WRITTEN_OVER,
+        modes=TRANSFORMS,
+        given=(unknown, empty),
+    ),
+    Known(
+        "writes to tensors without elements, for which torch finds no room inside vmap",
+        "accepted",
+        said=r"\(self, \*extra_args\) is not possible because there exists a Tensor `other`",
+        modes=TRANSFORMS,
+        given=(unknown, empty),
+    ),
+    Known(
+        "results that need more room than out= has, which torch does not make inside vmap",
+        "accepted",
+        line=r"\bout=",
+        said="output with shape .* doesn't match the broadcast shape",
+        modes=TRANSFORMS,
+        given=(unchecked,),
+    ),
     Known("derivatives and batches torch refuses", "accepted", said=NO_TRANSFORM, modes=TRANSFORMS, given=(unchecked,)),
     Known("derivatives and batches torch refuses", "accepted", said=REFUSED, given=(unknown,)),
     Known(
@@ -247,10 +270,24 @@ INSIDE_TRANSFORMS = [
         modes=("vmap",),
     ),
     Known(
-        "tangents of running extremes without dimensions, which in torch lie where those of the tensor do",
+        "tangents of copies of views, which in torch are views and see what is written to the tensor",
         "value",
+        whole=r"\w+_copy\(",
         modes=PUSHED,
-        given=(extreme_of_one,),
+        given=(written_later,),
+    ),
+    Known(
+        "tangents of windows onto expanded tensors, which are of the mean of what lies in one place",
+        "value",
+        whole=r"\b(stft|as_strided)\(",
+        modes=PUSHED,
+        given=(expanded,),
+    ),
+    Known(
+        "derivatives by weights of classes, for which torch has a derivative in two of four ways",
+        "value",
+        line=r"(nll_loss|cross_entropy)\(.*weight=",
+        modes=("rf", "ff"),
     ),
     Known(
         "tangents of tensors written in terms of themselves unrecorded, for which torch reads what it has written",
