@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import pullback
+from pullback.kernels.compiled import room
 from tests.op_samples import Sampled, as_tensor, leaf, outputs_of, sample, sampled_ops
 
 KEYS = sampled_ops(False)
@@ -53,9 +54,41 @@ def facts(tensor: Any, strides: bool) -> Any:
     return None if tensor is None else (tuple(tensor.shape), tensor.stride() if strides else None, tensor.dtype)
 
 
+def of_complex(value: Any) -> Any:
+    """Floats among arguments as complex numbers."""
+    if isinstance(value, list):
+        return [of_complex(item) for item in value]
+    if not isinstance(value, np.ndarray) or value.dtype.kind != "f":
+        return value
+    return value + 0.7j * np.random.default_rng(0).standard_normal(value.shape)
+
+
 @pytest.mark.parametrize("key", KEYS)
 def test_an_op_computes_on_the_device_what_it_computes_on_the_host(key: str) -> None:
+    compare(sample(key))
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_an_op_of_complex_numbers_computes_on_the_device_what_it_computes_on_the_host(key: str) -> None:
     sampled = sample(key)
+    sampled.arguments.update({name: of_complex(value) for name, value in sampled.arguments.items()})
+    pullback.cuda.reset_fallbacks()
+    try:
+        run(sampled, False)
+    except Exception:
+        pytest.skip("the host does not take complex numbers here")
+    compare(sampled)
+    if room("cuda.ptx") is not None:
+        through = set(pullback.cuda.fallbacks())
+        assert not through or "linalg" in key or key in BY_THE_HOST, through
+
+
+BY_THE_HOST = {"euclidean_distance", "geqrf", "hashed", "rrelu_grad", "triangular_solve", "values_alone"}
+"""Ops that take complex numbers and have no kernels for them, beside those of linear algebra."""
+
+
+def compare(sampled: Sampled) -> None:
+    """The same call on the host and on the device."""
     try:
         here = run(sampled, False)
     except (NotImplementedError, RuntimeError) as error:

@@ -161,3 +161,20 @@ def test_batch_norms_with_half_parameters_run_on_the_device(dtype: Any, training
 
     given = (numbers(4, 3, 5, dtype=dtype), numbers(3, dtype=dtype, seed=1), numbers(3, dtype=dtype, seed=2))
     agree(run, *given, tolerance=4e-2 if dtype is torch.bfloat16 else 8e-3)
+
+
+def test_indices_that_are_filled_have_gradients_on_the_device() -> None:
+    at = torch.tensor([2, 0, 2])
+    agree(lambda x, at, value: x.index_fill(0, at, value.sum()), numbers(4, 3), at, numbers(1, seed=1))
+
+
+def test_margins_of_several_labels_run_on_the_device() -> None:
+    target = torch.tensor([[3, 0, -1, 1], [1, 2, 0, -1], [-1, 1, 1, 1]])
+    for reduction in ("mean", "none"):
+        agree(lambda x, target: F.multilabel_margin_loss(x, target, reduction=reduction), numbers(3, 4), target)  # noqa: B023
+
+
+def test_real_numbers_are_real_on_the_device() -> None:
+    for x in (numbers(3, 4), torch.arange(5), numbers(3, 4).t()):
+        agree(torch.isreal, x, grad=False)
+        assert torch.isreal(x.cuda()).stride() == torch.isreal(x).stride()

@@ -1,4 +1,4 @@
-"""Floats taken apart on the device: mantissas and exponents, found by logarithms and set right by comparing."""
+"""What floats are made of, on the device: mantissas and exponents, found by logarithms and set right by comparing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from pullback._arrays.half import SINGLE, is_half
 from pullback.kernels.cuda.array import DeviceArray
 from pullback.kernels.cuda.native import copied, native
-from pullback.kernels.cuda.pointwise import pointwise
+from pullback.kernels.cuda.pointwise import made_for, pointwise
 
 INT32 = np.dtype(np.int32)
 
@@ -38,6 +38,16 @@ def mantissa_of(x: Any) -> Any:
 def exponent_of(x: Any) -> Any:
     """Exponents."""
     return taken_apart(x)[1].astype(INT32)
+
+
+@native("isreal")
+def isreal(self: Any) -> Any:
+    """True everywhere, of real numbers."""
+    if type(self) is not DeviceArray or self.dtype.kind == "c":
+        return None
+    out = made_for([self], self.shape, np.dtype(np.bool_))
+    out[...] = True
+    return out
 
 
 @native("frexp")

@@ -34,6 +34,8 @@ REDUCING = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"
 EXTREMA = {"max": np.maximum, "min": np.minimum}
 RUNNING = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logaddexp": "logaddexp"}
 """The words that methods of ufuncs are."""
+TRUTHS = {"logical_or": "max", "logical_and": "min"}
+"""Running answers, of ones and zeros."""
 INT32, BOOL = np.dtype(np.int32), np.dtype(np.bool_)
 
 
@@ -65,12 +67,15 @@ def of_ufunc(name: str, method: str, inputs: Any, kwargs: dict[str, Any]) -> Any
         elif given.get("dtype") is None:
             given["dtype"] = inputs[0].dtype if inputs[0].dtype.kind not in "iub" else INT64
         return answer(REDUCING[name], (inputs[0],), given)
-    if method == "accumulate" and name in RUNNING:
+    if method == "accumulate" and (name in RUNNING or name in TRUTHS):
         given = dict(zip(("axis", "dtype"), inputs[1:], strict=False)) | kwargs
         axis, dtype, array = given.pop("axis", 0), given.pop("dtype", None), inputs[0]
         if given:
             return None
         kind = array.dtype if dtype is None else np.dtype(dtype)
+        if name in TRUTHS:
+            made = running(copied(truth_of(array), INT32), axis, INT32, False, TRUTHS[name])
+            return None if made is None else made != 0
         if name in ("maximum", "minimum") and kind.kind in "iub" and kind.itemsize < INT32.itemsize:
             made = running(comparable(array), axis, INT32, False, RUNNING[name])
             return None if made is None else copied(made, kind)
@@ -216,6 +221,17 @@ def sort(a: Any, axis: int | None = -1, kind: Any = None) -> Any:
         return None
     made = picked(a, axis, sorted_places(a, axis, False))
     return None if made is None else made[0]
+
+
+@word("unique")
+def unique(ar: Any) -> Any:
+    """The different elements in order; how many there are is read, and the device waited for."""
+    row = sort(ar, None) if ar.size else None
+    if row is None or row.dtype.kind not in "iub":  # floats have several nan
+        return None
+    wide = comparable(row)
+    first = filled((1,), BOOL, True, ar.device)
+    return taken(row, flatnonzero(concatenate([first, wide[1:] != wide[:-1]])))
 
 
 @word("argsort")
