@@ -281,3 +281,10 @@ def test_adaptive_pools_have_one_size_or_one_for_each_dimension(kind: str, dims:
 @pytest.mark.parametrize("name", ["tril_indices", "triu_indices"])
 def test_triangles_are_counted_in_integers(name: str, arguments: str) -> None:
     fail_alike(f"torch.{name}({arguments})")
+
+
+@pytest.mark.parametrize("ends", ["int64, int64", "int64, int32", "float32, float64", "float16, int64", "int64, float32"])
+def test_ends_of_another_dtype_are_refused_beside_a_number(ends: str) -> None:
+    one, other = (f"torch.ones(2, dtype=torch.{dtype})" for dtype in ends.split(", "))
+    fail_alike(f"torch.lerp({one}, {other}, 0.25)")
+    fail_alike(f"{one}.lerp_({other}, 0.25)")

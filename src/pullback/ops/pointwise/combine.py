@@ -157,7 +157,7 @@ def lerp_number(self: Array, end: Array, weight: Number) -> Array:
     """Interpolate with one weight."""
     dtype = self.dtype
     if dtype is not end.dtype or dtype.kind in "iub":
-        same_dtypes(self, end)
+        same_dtypes(self, end=end)
         refuse("lerp_kernel_scalar", self, "iub")
     if is_half(dtype):
         return lerp_number(widened(self), widened(end), weight).astype(dtype)
