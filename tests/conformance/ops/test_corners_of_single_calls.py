@@ -283,7 +283,7 @@ def test_triangles_are_counted_in_integers(name: str, arguments: str) -> None:
     fail_alike(f"torch.{name}({arguments})")
 
 
-@pytest.mark.parametrize("ends", ["int64, int64", "int64, int32", "float32, float64", "float16, int64", "int64, float32"])
+@pytest.mark.parametrize("ends", ["int64, int64", "int64, int32", "float32, float64", "float16, int64"])
 def test_ends_of_another_dtype_are_refused_beside_a_number(ends: str) -> None:
     one, other = (f"torch.ones(2, dtype=torch.{dtype})" for dtype in ends.split(", "))
     fail_alike(f"torch.lerp({one}, {other}, 0.25)")
