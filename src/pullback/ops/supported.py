@@ -1,4 +1,4 @@
-"""What several topics ask before they compute: is this dtype supported, what dtype do a tensor and a number share."""
+"""What several topics ask before they compute: of dtypes, of numbers beside tensors, of what is written by index."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from pullback._arrays.half import SINGLE, is_half
 from pullback._arrays.memory import overlaps_itself
-from pullback._dtype import FROM_NUMPY, defaults, dtype, result_numpy_dtype
+from pullback._dtype import FROM_NUMPY, bool_, defaults, dtype, result_numpy_dtype, uint8
 from pullback._modes import is_grad_enabled
 from pullback._op.apply import cast
 from pullback._op.constants import constant
@@ -16,10 +16,11 @@ from pullback._op.forward_mode import tangent_of
 from pullback._op.out import each, exact, no_overlap
 from pullback._op.parser import refusal
 from pullback._runtime import messages
-from pullback._runtime.messages import dim_out_of_range, no_dimensions
+from pullback._runtime.messages import dim_out_of_range, no_dimensions, shape_text
 from pullback._runtime.warnings import warn_once
 from pullback._tensor import Tensor
 from pullback.autograd.view import wants_grad
+from pullback.kernels.numpy.index.subscript import key_of
 
 DOUBLE = np.dtype(np.float64)
 
@@ -149,3 +150,41 @@ def all_tensors(values: tuple[Any, ...]) -> tuple[Any, ...]:
         if not isinstance(value, Tensor):
             raise TypeError(f"expected Tensor as element {i} in argument 0, but got {messages.type_name(value)}")
     return values
+
+
+# ------------------------------------------------------------------ indices and values of index_put
+
+
+def check_count(self: Any, indices: Any) -> None:
+    """There are no more indices than dimensions: a mask without dimensions counts as well."""
+    if len(indices) > self.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {self.ndim} (got {len(indices)})")
+
+
+def check_indices(name: str, indices: Any) -> None:
+    """Raise torch's errors for indices that are no sequence of tensors."""
+    if not isinstance(indices, (tuple, list)):
+        raise TypeError(
+            f"{name}(): argument 'indices' (position 1) must be tuple of Tensors, not {type(indices).__name__}"
+        )
+    for position, item in enumerate(indices):
+        if not isinstance(item, Tensor):
+            kind = type(item).__name__
+            raise TypeError(f"expected Tensor as element {position} in argument 0, but got {kind}")
+
+
+def check_values(self: Any, indices: Any, values: Any, accumulate: bool) -> None:
+    """Values have no more dimensions than what is selected, unlike those written to a subscript; a mask takes one."""
+    if not isinstance(values, Tensor) or not values.ndim or (values.ndim == 1 and indices and indices[0].ndim):
+        return
+    masks = [item.dtype is bool_ or item.dtype is uint8 for item in indices]
+    if all(masks) and values.numel() == 1 and not accumulate:
+        return
+    shared = max([1 if mask else item.ndim for item, mask in zip(indices, masks, strict=True)], default=0)
+    taken = sum([item.ndim if mask else 1 for item, mask in zip(indices, masks, strict=True)])
+    if values.ndim > shared + self.ndim - taken:
+        selected = self._array[key_of(self._array, [item._array for item in indices])]
+        mine, its = shape_text(values.shape), shape_text(selected.shape)
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {mine} cannot be broadcast to indexing result of shape {its}"
+        )

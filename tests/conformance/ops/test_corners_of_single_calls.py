@@ -288,3 +288,25 @@ def test_ends_of_another_dtype_are_refused_beside_a_number(ends: str) -> None:
     one, other = (f"torch.ones(2, dtype=torch.{dtype})" for dtype in ends.split(", "))
     fail_alike(f"torch.lerp({one}, {other}, 0.25)")
     fail_alike(f"{one}.lerp_({other}, 0.25)")
+
+
+@pytest.mark.parametrize("accumulate", [False, True])
+@pytest.mark.parametrize("values", ["()", "(1,)", "(5,)", "(1, 1)", "(1, 5)", "(1, 1, 5)", "(5, 5)", "(1, 5, 5)"])
+@pytest.mark.parametrize(
+    "indices",
+    ["(torch.tensor(0),)", "(torch.tensor([0]),)", "(torch.tensor(0), torch.tensor(1))", "(torch.ones(5) > 0,)",
+     "(torch.ones(5, 5) > 0,)", "(torch.tensor([[0, 1]]),)", "(torch.tensor([0, 1]), torch.tensor([[1], [2]]))"],
+)  # fmt: skip
+def test_values_of_index_put_have_no_dimensions_to_spare(indices: str, values: str, accumulate: bool) -> None:
+    fail_alike(f"torch.index_put(torch.zeros(5, 5), {indices}, torch.ones({values}), {accumulate})")
+    fail_alike(f"torch.zeros(5, 5).index_put_({indices}, torch.ones({values}), {accumulate})")
+
+
+@pytest.mark.parametrize("driver", ["gelsy", "gelsd", "gelss"])
+@pytest.mark.parametrize("shapes", [((1, 2, 3), (3, 2, 3)), ((1, 3, 2), (4, 3, 1)), ((3, 3, 2), (1, 3, 1))])
+def test_ranks_are_those_of_the_matrices_and_not_of_every_right_hand_side(shapes: Any, driver: str) -> None:
+    def program(torch: Any) -> Any:
+        matrix, other = (torch.ones(shape, dtype=torch.float64) for shape in shapes)
+        return [tuple(part.shape) for part in torch.linalg.lstsq(matrix, other, driver=driver)]
+
+    same(program)

@@ -156,6 +156,7 @@ MEMORY = [
         line=r"embedding_bag\(.*include_last_offset=True",
         given=(expanded,),
     ),
+    Known("right-hand sides of fewer dimensions, of which torch takes the rows for a batch", "shape", line=r"lstsq\("),
     Known("convolutions of complex numbers are one node", "node", line="conv"),
     Known(
         "convolutions of complex numbers are one node",

@@ -28,7 +28,7 @@ from pullback.kernels.numpy.index.subscript import BOOL, INT64, UINT8
 from pullback.ops.create.copy import copied, order_of_memory
 from pullback.ops.shape.reshape import unsqueeze, zeros_of
 from pullback.ops.shape.slicing import alias, select_int, slice_
-from pullback.ops.supported import warn_if_expanded
+from pullback.ops.supported import check_count, check_indices, check_values, warn_if_expanded
 
 WHOLE = slice(None)
 END = (1 << 63) - 1
@@ -127,24 +127,6 @@ def index_put_impl(self: Array, indices: list[Array | None], values: Array, accu
     return put(self, indices, values, accumulate)
 
 
-def check_count(self: Any, indices: Any) -> None:
-    """There are no more indices than dimensions: a mask without dimensions counts as well."""
-    if len(indices) > self.ndim:
-        raise IndexError(f"too many indices for tensor of dimension {self.ndim} (got {len(indices)})")
-
-
-def check_indices(name: str, indices: Any) -> None:
-    """Raise torch's errors for indices that are no sequence of tensors."""
-    if not isinstance(indices, (tuple, list)):
-        raise TypeError(
-            f"{name}(): argument 'indices' (position 1) must be tuple of Tensors, not {type(indices).__name__}"
-        )
-    for position, item in enumerate(indices):
-        if not isinstance(item, Tensor):
-            kind = type(item).__name__
-            raise TypeError(f"expected Tensor as element {position} in argument 0, but got {kind}")
-
-
 @function(out_overlap="apart")
 def index_put(self: Array, indices: Any, values: Array, accumulate: bool = False) -> Array:
     """Copy a tensor and write values at the places a tuple of index tensors selects: `out[indices] = values`.
@@ -155,6 +137,7 @@ def index_put(self: Array, indices: Any, values: Array, accumulate: bool = False
     """
     check_indices("index_put", indices)
     check_count(self, indices)
+    check_values(self, indices, values, accumulate)
     return index_put_values(self, indices, values, accumulate)
 
 
@@ -163,6 +146,7 @@ def index_put_(self: Array, indices: Any, values: Array, accumulate: bool = Fals
     """In-place version of :func:`index_put`: `self[indices] = values`, or with `accumulate` an addition."""
     check_indices("index_put_", indices)
     check_count(self, indices)
+    check_values(self, indices, values, accumulate)
     warn_if_expanded("index_put_", self, "indices] = tensor")
     return inplace(index_put_values.op, self, (indices, values, accumulate))
 

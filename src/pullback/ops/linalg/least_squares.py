@@ -120,9 +120,18 @@ def lstsq_parts(self: Array, b: Array, rcond: float | None, driver: str) -> tupl
     if m > n and driver != "gelsy" and full_rank:
         residuals = np.add.reduce(np.square(np.absolute(x[..., n:, :])), -2)
     solution = x[..., :n, :]
-    ranks = np.empty(0, np.int64) if driver == "gels" else np.asarray(rank, np.int64).reshape(batch)
-    values = singular if driver in ("gelsd", "gelss") else nothing
+    ranks = np.empty(0, np.int64) if driver == "gels" else of_own(np.asarray(rank, np.int64).reshape(batch), self, 0)
+    values = of_own(singular, self, 1) if driver in ("gelsd", "gelss") else nothing
     return solution[..., 0] if vector else solution, residuals, ranks, values
+
+
+def of_own(found: Array, self: Array, inner: int) -> Array:
+    """What was found of each matrix, once where the matrix was stretched to go with several right-hand sides."""
+    own = (*self.shape[:-2], *found.shape[found.ndim - inner :])
+    if found.shape == own or found.ndim != len(own):
+        return found
+    once = found[tuple([slice(n) for n in own])]
+    return once if once.shape == own else np.zeros(own, found.dtype)
 
 
 @function(space="linalg", method=False, name="linalg_lstsq", autocast="float32", out_by_rows="filled")
