@@ -14,6 +14,7 @@ from tests.fuzz.known.reason import (
     left_over,
     lies_on_itself,
     lies_on_operand,
+    of_fewer_dimensions,
     stepped,
     stretched_and_turned,
     written_through_views,
@@ -156,7 +157,12 @@ MEMORY = [
         line=r"embedding_bag\(.*include_last_offset=True",
         given=(expanded,),
     ),
-    Known("right-hand sides of fewer dimensions, of which torch takes the rows for a batch", "shape", line=r"lstsq\("),
+    Known(
+        "right-hand sides of fewer dimensions, of which torch takes the rows for a batch",
+        "shape",
+        line=r"lstsq\(",
+        given=(of_fewer_dimensions,),
+    ),
     Known("convolutions of complex numbers are one node", "node", line="conv"),
     Known(
         "convolutions of complex numbers are one node",

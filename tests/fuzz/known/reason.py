@@ -443,6 +443,23 @@ def two_complaints(case: Case) -> bool:
     return len(one & other) <= 0.3 * min(len(one), len(other))
 
 
+def answered_in_order(case: Case) -> bool:
+    """Torch comes to the peer's numbers where topk is asked to sort them."""
+    asked = [re.sub(r"(\btopk\(.*\b)False\)", r"\1True)", line) for line in case.program.lines]
+    program = replace(case.program, lines=tuple(asked))
+    actual = of_lines(program, observe(case.program, Library(pullback)))
+    return first_difference(program, of_lines(program, observe(program, TORCH)), actual) is None
+
+
+def of_fewer_dimensions(case: Case) -> bool:
+    """A system of equations has a right-hand side of fewer dimensions than its matrices."""
+    for line, tensors in replayed(case):
+        named = [tensors[name] for name in NAMES.findall(line.partition("(")[2]) if name in tensors]
+        if "lstsq(" in line and len(named) > 1 and named[1].ndim < named[0].ndim:
+            return True
+    return False
+
+
 def answered_elsewhere(case: Case) -> bool:
     """Torch comes to the peer's numbers by other kernels: of single elements, or of memory that lies otherwise."""
     program = case.program
