@@ -27,7 +27,8 @@ def cell_numbers(values: AnyArray, edge: AnyArray, equally_wide: bool) -> AnyArr
     if not equally_wide or last == 0:
         return np.clip(np.searchsorted(edge, values, side="right") - 1, 0, last)
     low, high = float(edge[0]), float(edge[-1])
-    cell = np.clip((np.nan_to_num(values) - low) * ((last + 1) / (high - low)), 0, last).astype(np.int64)
+    per_cell = (last + 1) / (high - low) if high > low else 0.0  # half a unit beside 1e30 is nothing
+    cell = np.clip((np.nan_to_num(values) - low) * per_cell, 0, last).astype(np.int64)
     # The quotient may be off by one beside an edge, which the edges themselves decide.
     cell -= (values < edge[cell]) & (cell > 0)
     cell += (values >= edge[cell + 1]) & (cell < last)

@@ -1,0 +1,21 @@
+"""Ranges that half a unit to both sides does not make wider: all edges are one number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.conformance.both import same
+
+
+@pytest.mark.parametrize("bins", [1, 2, 3, 4, 8])
+@pytest.mark.parametrize("value", [1e30, -1e17])
+@pytest.mark.parametrize("density", [False, True])
+def test_equal_numbers_too_large_for_bins_are_counted_in_the_second(value: float, bins: int, density: bool) -> None:
+    def program(torch: Any) -> Any:
+        x = torch.full((3,), value, dtype=torch.float64)
+        counts = torch.histogramdd(x[:, None], [bins], density=density)
+        return torch.histogram(x, bins, density=density), torch.histc(x, bins), counts[0]
+
+    same(program)
