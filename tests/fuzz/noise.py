@@ -21,7 +21,7 @@ NAMES = re.compile(r"\b([a-z]\d*)\b")
 MIXING = re.compile(
     r"fft|stft|conv|matmul|\bb?mm\(|\bmv\(|einsum|dot\(|linear\(|linalg|cholesky|solve|inverse|det\(|\bqr\(|geqrf|householder"
     r"|ormqr|attention|\bcov\(|corrcoef|cdist|kron|inner\(|cross\(|interpolate|upsample|grid_sample|normalize|cosine_similarity"
-    r"|matrix_exp|_norm\(|\b(std|var)\w*\(|_polynomial_|bessel"
+    r"|matrix_exp|_norm\(|\b(std|var)\w*\(|_polynomial_|bessel|\bndtr\("
 )
 """Ops whose errors are as large as a rounding error of their largest number, also beside it: a zero may become one."""
 SUMMING = re.compile(

@@ -182,8 +182,8 @@ INSIDE_TRANSFORMS = [
         modes=("jvp", *HESSIANS),
     ),
     Known(
-        "leaves that were given another shape in place, whose gradients torch gives the shape of before",
-        "shape raised accepted",
+        "tensors given another shape in place unrecorded: torch's nodes get gradients of a shape they do not know",
+        "shape raised accepted value",
         whole=r"no_grad\(\): \w+\." + RESHAPED,
         modes=("backward", "double"),
     ),
