@@ -95,7 +95,8 @@ def tangents_of(op: Op, bound: Bound, outs: list[Any]) -> tuple[Any, ...]:
         (name,) = op.differentiable
         formula = op.formulas[name]
         values["grad"] = conjugate(values[f"{name}_t"])
-        return (conjugate(formula(*[values[n] for n in names_of(formula)])),)
+        tangent = formula(*[values[n] for n in names_of(formula)])
+        return (tangent.conj_physical() if tangent._array.dtype.kind == "c" else tangent,)
     result = op.jvp(*[values[n] for n in names_of(op.jvp)])
     place = place_among(bound.values())
     return tuple(zeros(part, place) for part in (result if op.multiple else (result,)))

@@ -74,7 +74,7 @@ def inplace(op: Op, self: Tensor, args: tuple[Any, ...]) -> Tensor:
         arrays = apply.operands(op, bound, twin=True)
     dual = modes.dual_level >= 0
     result, truths = None, False
-    if dual or not callable(op.inplace):
+    if not callable(op.inplace) or (dual and self._array.dtype.kind not in "iub"):  # which do not move
         try:
             result = apply.compute(op, arrays)
             check_result(self, result)

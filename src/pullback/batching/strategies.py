@@ -263,6 +263,13 @@ def permuted(call: Call) -> Results:
     return in_front(invoke(call.op, [call.whole(call.args[0], call.dims[0]), (0, *further(call.args[1], ndim))]))
 
 
+def beside_vectors(call: Call) -> bool:
+    """True for numbers and vectors with an index among them: there a number counts as a vector of one element."""
+    if call.op.kinds.get("index", "plain") == "plain":
+        return False
+    return {call.ndim_of(i, j) for i, j in call.tensors()} == {0, 1}
+
+
 def counted(call: Call, new: int = 0, shared: int = -1, all_of: bool = False) -> Results:
     """The op on whole batches; the argument `shared` stays as it is."""
     plain = [(i, p.name) for i, p in enumerate(call.op.params) if p.kind == "plain"]
@@ -270,7 +277,13 @@ def counted(call: Call, new: int = 0, shared: int = -1, all_of: bool = False) ->
     others = [(i, j) for i, j in call.tensors() if i != shared]
     ndim = max([call.ndim_of(i, j) for i, j in others]) + new if shape is None else len(shape)
     numbers = not (ndim if shape is not None else new or call.ndim_of(*others[0]))
-    args = call.with_tensors(lambda value, dim: vector(call.whole(value, dim)) if numbers else call.whole(value, dim))
+    mixed = beside_vectors(call)
+
+    def place(value: Any, dim: int | None) -> Any:
+        whole = call.whole(value, dim)
+        return vector(whole) if numbers or (mixed and whole._array.ndim == 1) else whole
+
+    args = call.with_tensors(place)
     if shared >= 0:
         args[shared] = call.args[shared]
     for i, name in plain:
@@ -281,7 +294,7 @@ def counted(call: Call, new: int = 0, shared: int = -1, all_of: bool = False) ->
         elif name in SIZES and is_shape(args[i]):
             args[i] = (call.size, *(args[i] or (1,) * numbers))
     outs = invoke(call.op, args)
-    if numbers:  # of which not every op makes numbers, or anything at all
+    if numbers or mixed:  # of which not every op makes numbers, or anything at all
         shapes = [None if out is None else out._array.shape for out in invoke(call.op, call.entry(0))]
         outs = [
             out if shape is None else out.reshape((call.size, *shape)) for out, shape in zip(outs, shapes, strict=True)

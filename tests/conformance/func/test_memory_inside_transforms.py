@@ -116,3 +116,12 @@ def test_a_captured_operand_that_is_written_after_a_node_has_saved_it_is_missed(
         return attempt(lambda: getattr(torch.func, outer)(inner)(a, b))
 
     same(program)
+
+
+@pytest.mark.parametrize("name", ["sin", "exp", "sqrt", "acosh", "reciprocal", "conj", "abs", "neg", "tanh", "log"])
+def test_tangents_of_complex_numbers_are_no_lazy_conjugates(name: str) -> None:
+    def program(torch: Any) -> Any:
+        z = torch.tensor([1 + 2j, 3 - 1j])
+        return torch.func.jvp(getattr(torch, name), (z,), (torch.ones_like(z),))[1].is_conj()
+
+    same(program)

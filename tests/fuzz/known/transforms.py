@@ -54,7 +54,7 @@ REFUSED = (
 RESHAPED = r"(unsqueeze|squeeze|t|transpose|swap\w+)_\("
 
 TORCH_HAS_TWO_ANSWERS = [
-    Known("derivatives and batches for which torch has two answers", "value", given=(right,)),
+    Known("derivatives and batches for which torch has two answers", "value shape", given=(right,)),
     Known("what torch refuses without a transform", "raised", given=(right,)),
     Known("saved values the derivative does not need", "accepted", said=WRITTEN_OVER, given=(right,)),
     Known("what torch refuses", "accepted", given=(right,)),
@@ -146,6 +146,13 @@ INSIDE_TRANSFORMS = [
         "raised error value shape dtype",
         whole=r"\bset_\(",
         modes=TRANSFORMS,
+    ),
+    Known(
+        "addbmm_ of a tensor it would have to give another shape, of which torch keeps a part inside vmap",
+        "raised",
+        whole=r"\baddbmm_\(",
+        said="must be greater or equal to the number of dimensions",
+        modes=("vmap",),
     ),
     Known(
         "tril and triu of vectors inside vmap, where torch takes the batch for rows",

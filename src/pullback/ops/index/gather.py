@@ -76,7 +76,9 @@ def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None) -> Ten
             mine[d] = its[d] = its[d] if mine[d] == 1 else mine[d]
     size = mine[dim]
     # Here, unlike in gather, indices outside count around.
-    if not read_for((indices._array,), is_inside)(indices._array, size):
+    if type(indices) is not Tensor and hasattr(type(indices), "run_op"):
+        indices = indices.remainder(size) if size else indices
+    elif not read_for((indices._array,), is_inside)(indices._array, size):
         indices = wrap(np.remainder(indices._array, size))
     return gather(expand(self, tuple(mine)), dim, expand(indices, tuple(its)))
 
