@@ -73,7 +73,8 @@ def test_draws_of_other_distributions_are_made_of_torchs_uniform_and_normal_ones
     torch.manual_seed(3)
     before = torch.get_rng_state()
     made = MADE[name][0](torch.empty(1000, device="cuda", dtype=dtype))
-    assert torch.cuda.fallbacks() == {} and torch.equal(before, torch.get_rng_state())
+    assert torch.cuda.fallbacks() == {} or not jit.available()
+    assert torch.equal(before, torch.get_rng_state())
     assert torch.cuda.get_rng_state().tolist()[8:] == [4] + [0] * 7
     expected, bound = MADE[name][1](*found).to(dtype), {4: 3e-4, 8: 1e-10}.get(dtype.itemsize, 1e-2)
     np.testing.assert_allclose(made.cpu().double().numpy(), expected.double().numpy(), bound, bound)

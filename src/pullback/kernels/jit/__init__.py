@@ -2,7 +2,8 @@
 
     language/   what is computed: expression.py a small typed tree per element, evaluated by NumPy or made vectors
                 by emit.py; code.py the text of one LLVM function; elementary.py, angles.py, remainders.py functions;
-                halves.py float16 and bfloat16, which are read into float32 and rounded back
+                halves.py float16 and bfloat16, which are read into float32 and rounded back; device_trace.py,
+                complex_parts.py and powers.py what kernels of a device compute beside that
     compiler/   engine.py from that text to a callable, cache.py the objects kept on disk, target.py this machine,
                 switch.py whether kernels are compiled at all
     runtime/    calls.py the entry of a kernel, which checks every argument before memory is touched; entries.py how
