@@ -178,3 +178,34 @@ def test_real_numbers_are_real_on_the_device() -> None:
     for x in (numbers(3, 4), torch.arange(5), numbers(3, 4).t()):
         agree(torch.isreal, x, grad=False)
         assert torch.isreal(x.cuda()).stride() == torch.isreal(x).stride()
+
+
+def test_calls_of_the_same_kind_with_other_elements_make_other_results() -> None:
+    """What was launched for some elements is not done again for others where elements decide."""
+    generator = torch.Generator().manual_seed(0)
+
+    def whole(high: int, *shape: int) -> Any:
+        return torch.randint(0, high, shape, generator=generator)
+
+    def power() -> Any:
+        return (lambda x, y: x**y), (torch.tensor([1, -1, 2, 3]), whole(4, 4) - whole(2, 4))
+
+    def repeated() -> Any:
+        return (lambda x, n: torch.repeat_interleave(x, n, 0)), (torch.randn(4, 3), whole(4, 4))
+
+    def bags() -> Any:
+        offsets = torch.cat([torch.zeros(1, dtype=torch.int64), whole(8, 3).sort()[0]])
+        return (lambda w, i, o: F.embedding_bag(i, w, o, mode="max")), (torch.randn(10, 3), whole(10, 8), offsets)
+
+    def labels() -> Any:
+        return (lambda x, t: F.ctc_loss(x.log_softmax(2), t, (8, 7), (3, 2))), (
+            torch.randn(8, 2, 5),
+            whole(4, 2, 3) + 1,
+        )
+
+    for make in (power, repeated, bags, labels):
+        for _ in range(7):
+            compute, given = make()
+            here, there = compute(*given), compute(*[t.cuda() for t in given])
+            assert here.shape == there.shape
+            np.testing.assert_allclose(there.cpu().numpy(), here.numpy(), 1e-5, 1e-5)

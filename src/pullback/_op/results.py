@@ -24,6 +24,8 @@ from pullback.autograd.saved import Freed, SavedTensor, default_hooks, pack_into
 from pullback.autograd.view import MULTI_OUTPUT_NODE, edge_of, follow, make_view, wants_grad
 
 Bound = dict[str, Any]
+OTHERS = (ForeignTensor, LazyTensor)
+"""The tensors whose elements may not be the host's, seen through a sign or not."""
 
 
 def finish(op: Op, outs: Any, bound: Bound) -> list[Any]:
@@ -118,11 +120,6 @@ def bring_up_to_date(op: Op, bound: Bound) -> None:
             follow(tensor)
 
 
-def is_elsewhere(value: Any) -> bool:
-    """True for a tensor whose elements are not the host's, seen through a sign or not."""
-    return isinstance(value, ForeignTensor) or (type(value) is LazyTensor and is_foreign(value._stored))
-
-
 def record(op: Op, bound: Bound, outs: list[Any], later: bool = False) -> Node | None:
     """Make the node of this call, if an input wants a gradient and grad mode is on.
 
@@ -134,7 +131,7 @@ def record(op: Op, bound: Bound, outs: list[Any], later: bool = False) -> Node |
     if not any(isinstance(t, Tensor) and wants_grad(t) for t in inputs):
         return None
     involved = [t for name in op.tensors for t in items(op, name, bound)] + outs
-    elsewhere = next((stored(t) for t in involved if is_elsewhere(t)), None)
+    elsewhere = next((stored(t) for t in involved if isinstance(t, OTHERS) and is_foreign(stored(t))), None)
     kind = node_class(op)
     if elsewhere is None:
         alone = op.multiple or len(op.tensors) == 1

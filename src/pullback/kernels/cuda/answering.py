@@ -60,7 +60,7 @@ def ufunc(function: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str,
         and not any([o is None for o in outs])
     )
     if method == "__call__" and plain:
-        said = {name: value for name, value in kwargs.items() if name != "order"}
+        said = {name: value for name, value in kwargs.items() if name != "order"} if rows else kwargs
         made = pointwise(function, inputs, said, outs[0] if outs else None)
         if made is not None:
             return made if not rows or made.flags.c_contiguous else made.copy("C")

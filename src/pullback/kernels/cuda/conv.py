@@ -24,7 +24,6 @@ from pullback.kernels.cuda.pointwise import pointwise
 from pullback.kernels.cuda.products import ELEMENTS, MOST, Operand, Target, has_tensor_cores, multiply
 from pullback.kernels.cuda.recording import lasts
 from pullback.kernels.jit.language.complex_parts import from_parts
-from pullback.kernels.jit.language.expression import COMPLEX
 from pullback.kernels.numpy.conv import columns as oracle
 from pullback.kernels.precision import cudnn
 
@@ -239,7 +238,7 @@ def convolution(
     output_padding: Any, groups: int,
 ) -> Any:  # fmt: skip
     """A convolution, or a transposed one; of complex numbers four ones of their parts."""
-    if input.dtype in COMPLEX and type(input) is DeviceArray and type(weight) is DeviceArray:
+    if input.dtype.kind == "c" and type(input) is DeviceArray and type(weight) is DeviceArray:
         if weight.dtype != input.dtype or (bias is not None and bias.dtype != input.dtype):
             return None
         settings = (sizes, stride, padding, dilation, transposed, output_padding, groups)

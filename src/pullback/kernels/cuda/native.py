@@ -181,7 +181,7 @@ def reduced(how: str, array: Any, dim: Any, keepdim: bool, dtype: Any = None) ->
         array = copied(array, wide)
         if array is None:
             return None
-    if wide in COMPLEX:
+    if wide.kind == "c":
         return (sum_of_parts if how == "sum" else product_by_halves)(array, dims, keepdim)
     kept = [1 if d in dims else n for d, n in enumerate(array.shape) if keepdim or d not in dims]
     out = empty(kept, wide, None, array.device)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ kernels: dict[Any, Any] = {}
 """Kernels by what they compute and how the arrays lie."""
 
 
+@cache
 def is_read(dtype: Any) -> bool:
     """True if kernels of the device read and write a dtype."""
     return is_known(dtype) or dtype in COMPLEX

@@ -19,7 +19,6 @@ from pullback.kernels.cuda.launch import counted, function, launch, window
 from pullback.kernels.cuda.native import native, reduce_into, reduced
 from pullback.kernels.cuda.pointwise import pointwise
 from pullback.kernels.jit.language.complex_parts import from_parts
-from pullback.kernels.jit.language.expression import COMPLEX
 from pullback.kernels.precision import matmul
 
 ELEMENTS = {"float32": "float", "float64": "double", "float16": "half", "bfloat16": "bfloat"}
@@ -175,7 +174,7 @@ def product(a: Any, b: Any, added: Any = None, beta: Any = 0.0, alpha: Any = 1.0
     """
     kind = a.dtype
     operands = (a, b) if added is None else (a, b, added)
-    if kind in COMPLEX:
+    if kind.kind == "c":
         return product_of_parts(a, b, added, beta, alpha, exact)
     if kind.name not in ELEMENTS or any([type(o) is not DeviceArray or o.dtype != kind for o in operands]):
         return None
@@ -250,7 +249,7 @@ def mm(a: Any, b: Any) -> Any:
 @native("addmm", "baddbmm")
 def addmm(added: Any, a: Any, b: Any, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * added + alpha * a @ b"""
-    if a.dtype in COMPLEX:
+    if a.dtype.kind == "c":
         return product(a, b, added, beta, alpha)
     if a.dtype.name not in ELEMENTS:
         return None

@@ -25,7 +25,7 @@ def running(array: Any, dim: Any, kind: Any, backwards: bool, how: str = "sum") 
     if type(array) is not DeviceArray or type(dim) is not int or not -array.ndim <= dim < array.ndim or not array.size:
         return None
     wide = SINGLE if is_half(kind) else kind
-    if wide in COMPLEX:
+    if wide.kind == "c":
         x = array if array.dtype == wide else copied(array, wide)
         return running_parts(x, dim % array.ndim, backwards, how)
     if room("cuda.scans") is None or wide.name not in ELEMENTS:
