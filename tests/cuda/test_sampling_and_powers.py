@@ -29,6 +29,20 @@ def test_images_are_sampled_at_points_on_the_device(mode: str, padding: str, ali
     agree(lambda x, grid: F.grid_sample(x, grid, mode, padding, align_corners), numbers(2, 3, 5, 6), grid)
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+def test_images_of_other_dtypes_are_sampled_on_the_device(mode: str, dtype: Any) -> None:
+    x, grid = numbers(2, 3, 5, 6, dtype=dtype), (numbers(2, 4, 3, 2, seed=1) * 0.8).to(dtype)
+    agree(lambda x, grid: F.grid_sample(x, grid, mode, "border", False), x, grid)
+
+
+def test_a_call_without_elements_does_not_send_others_to_the_host() -> None:
+    F.grid_sample(numbers(1, 1, 3, 3).cuda(), torch.zeros(1, 0, 2, 2).cuda(), align_corners=True)
+    torch.cdist(torch.zeros(0, 3).cuda().requires_grad_(), numbers(2, 3).cuda()).sum().backward()
+    agree(lambda x, grid: F.grid_sample(x, grid, align_corners=True), numbers(1, 1, 3, 3), numbers(1, 1, 2, 2, seed=1))
+    agree(torch.cdist, numbers(3, 3), numbers(2, 3, seed=1))
+
+
 @pytest.mark.parametrize("padding", PADDINGS)
 @pytest.mark.parametrize("mode", ["bilinear", "nearest"])
 def test_volumes_are_sampled_at_points_on_the_device(mode: str, padding: str) -> None:
@@ -62,6 +76,13 @@ def test_bags_of_rows_are_reduced_on_the_device(name: str, dtype: Any) -> None:
     agree(BAGS[name], numbers(10, 3, dtype=dtype), INDICES, OFFSETS)
 
 
+def test_bags_of_numbers_of_32_bits_and_of_halves_are_reduced_on_the_device() -> None:
+    agree(BAGS["mean"], numbers(10, 3), INDICES.to(torch.int32), OFFSETS.to(torch.int32))
+    for dtype in (torch.float16, torch.bfloat16):
+        for name in ("sum", "mean", "max"):
+            agree(BAGS[name], numbers(10, 3, dtype=dtype), INDICES, OFFSETS)
+
+
 def test_numbers_of_bags_out_of_range_are_refused_as_on_the_host() -> None:
     wrong = torch.tensor([1, 12])
     for weight in (numbers(10, 3), numbers(10, 3).cuda()):
@@ -75,6 +96,7 @@ def test_elements_are_repeated_as_often_as_a_tensor_says_on_the_device() -> None
         agree(lambda x, n: torch.repeat_interleave(x, n, dim=0), numbers(4, 3), counts.to(dtype))
         agree(lambda x, n: torch.repeat_interleave(x, n, dim=1), numbers(2, 4), counts.to(dtype))
         agree(torch.repeat_interleave, counts.to(dtype))
+        agree(lambda x, n: torch.repeat_interleave(x, n, dim=0), numbers(0, 3), counts[:0].to(dtype))
     agree(lambda x, n: torch.repeat_interleave(x, n), numbers(2, 3), torch.tensor([2]))
     for n in (counts, counts.cuda()):
         with pytest.raises(RuntimeError, match="repeats can not be negative"):

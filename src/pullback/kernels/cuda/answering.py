@@ -64,6 +64,10 @@ def ufunc(function: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str,
         made = pointwise(function, inputs, said, outs[0] if outs else None)
         if made is not None:
             return made if not rows or made.flags.c_contiguous else made.copy("C")
+        made = pointwise(function, inputs, said) if outs else None  # in another dtype than that of the result
+        if made is not None and made.shape == outs[0].shape and np.can_cast(made.dtype, outs[0].dtype, "same_kind"):
+            write(outs[0], made)
+            return outs[0]
     if method == "__call__" and [*kwargs] == ["where"] and len(outs) == 1 and type(kwargs["where"]) is DeviceArray:
         made = pointwise(function, inputs, {})
         if made is not None and pointwise(np.where, (kwargs["where"], made, outs[0]), {}, outs[0]) is not None:

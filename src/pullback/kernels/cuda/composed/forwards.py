@@ -61,7 +61,7 @@ def forward_on(op: Op) -> Any:
 def fact_of(value: Any) -> Any:
     """What of an argument decides whether there are kernels for it."""
     if isinstance(value, np.ndarray):
-        return type(value), value.dtype, value.ndim
+        return type(value), value.dtype, value.ndim, 0 in value.shape  # only nothing may need the host
     if isinstance(value, (list, tuple)):
         return tuple([fact_of(item) for item in value])
     return type(value), str(value)

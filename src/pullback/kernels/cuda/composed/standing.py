@@ -22,7 +22,10 @@ from pullback.kernels.numpy.index import embedding
 def added(target: Any, place: Any, rows: Any) -> None:
     """Add rows at places, which may repeat."""
     if rows.size:
-        np.add.at(target, place, rows)
+        sums = target if rows.dtype == target.dtype else target.astype(rows.dtype)
+        np.add.at(sums, place, rows)
+        if sums is not target:
+            target[...] = sums
 
 
 def add_rows(rows: Any, indices: Any, count: int) -> Any:

@@ -393,7 +393,9 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     """Every element several times, or as often as numbers say, whose sum is read, and the device waited for."""
     if axis is None:
         a, axis = contiguous(a).reshape(-1), 0
-    if are_numbers(repeats) and repeats.shape == (a.shape[axis],) and repeats.size:
+    if are_numbers(repeats) and repeats.shape == (0,) == a.shape[axis : axis + 1]:
+        return a.copy()
+    if are_numbers(repeats) and repeats.shape == (a.shape[axis],):
         ends = running(repeats, 0, INT64, False)
         at = places_among(ends, ramp(int(ends[-1].item()), a.device), True)
         return index_select(a, axis % a.ndim, at)
@@ -427,6 +429,8 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: None = None) -> Any:
     """Where values belong in a sorted row, or in the row of a matrix beside them."""
     v = numbers_there(v, a.device)
+    if a.dtype != v.dtype and a.dtype.kind in "iu" and v.dtype.kind in "iu":
+        a, v = copied(a, INT64), copied(v, INT64)
     if sorter is not None or a.dtype != v.dtype or not takes(a, -1) or a.ndim != 1:
         return None
     return places_among(contiguous(a), contiguous(v), side == "right")
