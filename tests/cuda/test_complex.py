@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 
 import pullback as torch
+from pullback._runtime import warnings as once
 
 from .agreeing import agree
 
@@ -182,6 +184,23 @@ def test_complex_numbers_are_made_on_the_device() -> None:
                 x.clone().fill_(1j), x.clone().zero_()]  # fmt: skip
 
     agree(make, numbers(torch.complex64), grad=False)
+
+
+def test_casts_to_real_numbers_run_on_the_device_and_warn_once() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for dtype in (torch.float32, torch.float64, torch.float16, torch.int64):
+            agree(lambda x: x.to(dtype), numbers(torch.complex64))  # noqa: B023
+        agree(lambda x: torch.zeros(4, 6, device=x.device).copy_(x), numbers(torch.complex64))
+        assert numbers(torch.complex64).t().cuda().to(torch.float32).stride() == (1, 6)
+
+
+@pytest.mark.parametrize("cast", [lambda x: x.to(torch.float32), lambda x: torch.zeros(4, 6, device="cuda").copy_(x)])
+def test_a_cast_to_real_numbers_warns_on_the_device_as_on_the_host(cast: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(once, "given", set())
+    x = numbers(torch.complex64).cuda()
+    with pytest.warns(UserWarning, match="Casting complex values to real discards the imaginary part"):
+        cast(x)
 
 
 def test_complex_results_lie_as_on_the_host() -> None:

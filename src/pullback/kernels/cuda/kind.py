@@ -115,7 +115,11 @@ def on_arrays(op: Op) -> Any:
 def copied_to(op: Op, self: Any, dtype: Any = None, memory_format: Any = None, device: Any = None) -> Any:
     """A copy in another dtype and order of memory, here, on the host, or on another device."""
     if device is None:
-        made = copied(self, None if dtype is None else dtype.numpy, memory_format)
+        source = self
+        if self.dtype.kind == "c" and dtype is not None and dtype.numpy.kind not in "cb":
+            on_arrays(op)(np.zeros(0, self.dtype), *(dtype, None, None)[: len(op.params) - 1])  # which warns
+            source = self.real
+        made = copied(source, None if dtype is None else dtype.numpy, memory_format)
         if made is not None:
             return made
         carry.count(op.name)

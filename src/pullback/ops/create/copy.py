@@ -285,6 +285,8 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
             bump_version(self)  # nothing to copy, so that nothing meets
             return self
         if on_device(self, src):
+            if src._array.dtype.kind == "c" and self._array.dtype.kind not in "cb":
+                warn_imaginary_part()
             np.copyto(self._array, src._array, "unsafe")
             bump_version(self)
             return self
