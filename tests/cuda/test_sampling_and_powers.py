@@ -66,6 +66,7 @@ BAGS: dict[str, Any] = {
     "weights": lambda w, i, o: F.embedding_bag(i, w, o, mode="sum", per_sample_weights=w[:8, 0].abs()),
     "padding": lambda w, i, o: F.embedding_bag(i, w, o, mode="mean", padding_idx=4),
     "padded maxima": lambda w, i, o: F.embedding_bag(i, w, o, mode="max", padding_idx=4),
+    "frequencies": lambda w, i, o: F.embedding_bag(i, w, o, mode="mean", scale_grad_by_freq=True),
     "last offset": lambda w, i, o: F.embedding_bag(i, w, o, mode="sum", include_last_offset=True),
 }
 

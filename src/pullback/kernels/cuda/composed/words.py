@@ -224,14 +224,15 @@ def sort(a: Any, axis: int | None = -1, kind: Any = None) -> Any:
 
 
 @word("unique")
-def unique(ar: Any) -> Any:
-    """The different elements in order; how many there are is read, and the device waited for."""
+def unique(ar: Any, *, return_inverse: bool = False) -> Any:
+    """The different elements in order, and which of them each is; their number is read, and the device waited for."""
     row = sort(ar, None) if ar.size else None
     if row is None or row.dtype.kind not in "iub":  # floats have several nan
         return None
     wide = comparable(row)
     first = filled((1,), BOOL, True, ar.device)
-    return taken(row, flatnonzero(concatenate([first, wide[1:] != wide[:-1]])))
+    found = taken(row, flatnonzero(concatenate([first, wide[1:] != wide[:-1]])))
+    return (found, places_among(found, contiguous(ar), False)) if return_inverse else found
 
 
 @word("argsort")
