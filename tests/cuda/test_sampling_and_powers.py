@@ -232,3 +232,23 @@ def test_calls_of_the_same_kind_with_other_elements_make_other_results() -> None
             here, there = compute(*given), compute(*[t.cuda() for t in given])
             assert here.shape == there.shape
             np.testing.assert_allclose(there.cpu().numpy(), here.numpy(), 1e-5, 1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_floats_are_scaled_by_powers_of_two_exactly_on_the_device(dtype: Any) -> None:
+    facts, rng = np.finfo(dtype), np.random.default_rng(0)
+    edges = [0.0, -0.0, np.inf, -np.inf, np.nan, facts.max, facts.tiny, facts.smallest_subnormal]
+    x = np.concatenate([rng.standard_normal(100), edges]).astype(dtype)
+    n = rng.integers(2 * facts.minexp, 2 * facts.maxexp, x.size)
+    n[-2:] = 2 * facts.maxexp - 3, 10_000
+    given = torch.from_numpy(x), torch.from_numpy(n)
+    host = torch.ldexp(*given)
+    torch.cuda.reset_fallbacks()
+    there = torch.ldexp(*[t.cuda() for t in given])
+    assert torch.cuda.fallbacks() == {} and there.dtype is host.dtype
+    np.testing.assert_array_equal(there.cpu().numpy(), host.numpy())
+
+
+def test_exponentials_of_matrices_run_on_the_device() -> None:
+    for dtype in (torch.float64, torch.complex128):
+        agree(torch.matrix_exp, torch.randn(2, 5, 5, dtype=dtype, generator=torch.Generator().manual_seed(0)))

@@ -13,6 +13,7 @@ import numpy as np
 from pullback.kernels.jit.language.complex_parts import FUNCTIONS
 from pullback.kernels.jit.language.expression import (
     COMPLEX,
+    KNOWN,
     WRAPPING,
     Node,
     Stand,
@@ -65,6 +66,8 @@ class ComplexStand(Stand):
 
 class DeviceTrace(Trace):
     """A trace for kernels of a device: integers divide, narrow ones in 32 bits, and numbers may be complex."""
+
+    known = {*KNOWN, "ldexp"}
 
     def input(self, dtype: np.dtype[Any]) -> Stand:
         """A stand-in for an array."""
@@ -131,9 +134,20 @@ class DeviceTrace(Trace):
         if any([is_narrow(kind) for kind in dtypes]) and name not in WRAPPING:
             wide = self.apply(name, [INT32 if is_narrow(kind) else kind for kind in dtypes], inputs)
             return Stand(self, self.node_of(wide, dtypes[-1]))
+        if name == "ldexp":
+            return self.scaled(Stand(self, self.node_of(inputs[0], dtypes[0])), inputs[1])
         if name in WHOLE and dtypes[0].kind in "iu":
             given = tuple([self.node_of(x, kind) for x, kind in zip(inputs, dtypes, strict=False)])
             return Stand(self, self.node(f"whole_{name}", given, dtypes[-1]))
         if name == "power" and dtypes[0] == DOUBLE:  # whose digits the host leaves to NumPy
             return Stand(self, self.node("double_power", tuple([self.node_of(x, DOUBLE) for x in inputs]), DOUBLE))
         return super().apply(name, dtypes, inputs)
+
+    def scaled(self, x: Any, by: Any) -> Stand:
+        """x * 2**n in three steps, none of which leaves the range of floats before x does."""
+        kind = x.dtype if x.dtype in COMPLEX.values() else np.dtype(np.float32)
+        n = Stand(self, self.node_of(by, INT32)).astype(kind)
+        n = np.maximum(np.minimum(n, 2200.0 if kind == DOUBLE else 300.0), -2200.0 if kind == DOUBLE else -300.0)
+        third = np.trunc(n * (1 / 3))
+        step = np.exp2(third)
+        return (x.astype(kind) * step * step * np.exp2(n - third - third)).astype(x.dtype)  # type: ignore[no-any-return]

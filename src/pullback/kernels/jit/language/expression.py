@@ -89,6 +89,8 @@ class Node(NamedTuple):
 class Trace:
     """The nodes of one expression, each kept once."""
 
+    known = KNOWN
+
     def __init__(self, shapes: Sequence[tuple[int, ...]] | None = None) -> None:
         self.nodes: dict[Any, Node] = {}
         self.inputs = 0
@@ -215,7 +217,7 @@ class Stand(NDArrayOperatorsMixin):
         if method != "__call__":
             raise Untraceable(f"{ufunc.__name__}.{method}")
         name = plain_name(ufunc)
-        if name not in KNOWN:
+        if name not in self.trace.known:
             raise Untraceable(name)
         given = [
             float
