@@ -16,6 +16,7 @@ import torch
 from torch.hub import _get_torch_home, load_state_dict_from_url
 from torch.utils._pytree import SUPPORTED_NODES, _get_node_type
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
+from torch.utils.data._utils.collate import collate, default_collate_fn_map
 
 folder = sys.argv[2]
 table = {torch.float8_e4m3fn: 1, torch.qint8: 2, torch.uint4: 3}
@@ -32,6 +33,8 @@ print(place, kind, blocking, form, torch._C._nn._parse_to(torch.ones(1)))
 Point = collections.namedtuple("Point", "x y")
 print(_get_node_type(Point(1, 2)) in SUPPORTED_NODES, _get_node_type([]), _get_node_type(3))
 print(is_traceable_wrapper_subclass(torch.ones(1)))
+default_collate_fn_map.update({complex: lambda batch, *, collate_fn_map=None: sum(batch)})
+print(torch.utils.data.default_collate([1j, 2j]), collate([(1,), (2,)], collate_fn_map=default_collate_fn_map))
 os.environ["TORCH_HOME"] = folder
 torch.save({"x": torch.arange(3)}, os.path.join(folder, "weights.pt"))
 url = "file://" + os.path.join(folder, "weights.pt")
@@ -54,6 +57,7 @@ def test_names_packages_ask_for_are_answered(tmp_path):
         "cpu torch.float64 True None (device(type='cpu'), torch.float32, False, None)",
         "True <class 'list'> <class 'int'>",
         "False",
+        "3j [tensor([1, 2])]",
         "True [0, 1, 2]",
         "True",
     ], done.stderr

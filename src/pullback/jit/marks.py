@@ -12,6 +12,8 @@ from contextvars import ContextVar
 from typing import Any, NamedTuple
 from typing import Final as Final
 
+from pullback.nn.modules.module import Module
+
 Dict, List, Tuple, Optional, Union = typing.Dict, typing.List, typing.Tuple, typing.Optional, typing.Union  # noqa: UP006
 tracing: ContextVar[bool] = ContextVar("tracing", default=False)
 """Whether a traced program runs."""
@@ -98,8 +100,12 @@ def interface(obj: Any) -> Any:
     """The class itself, marked as one that only declares methods."""
     if not isinstance(obj, type):
         raise RuntimeError("interface must be applied to a class")
-    if len(obj.__mro__) != 2:
-        raise RuntimeError("TorchScript interfaces must inherit from 'object'")
+    bases = len(obj.__mro__)
+    if bases > 2 and not (bases == 3 and issubclass(obj, Module)):
+        raise RuntimeError(
+            "TorchScript interface does not support inheritance yet. Please directly inherit from 'object' or "
+            "'nn.Module'."
+        )
     obj.__torch_script_interface__ = True  # type: ignore[attr-defined]
     return obj
 

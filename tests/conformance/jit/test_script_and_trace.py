@@ -251,3 +251,26 @@ def test_a_torchscript_file_is_refused_with_what_to_do_instead(tmp_path):
         torch.jit.save(torch.jit.script(Net(torch)), tmp_path / "m.pt")
         with pytest.raises(NotImplementedError, match=r"TorchScript archive.*state_dict"):
             pullback.jit.load(tmp_path / "m.pt")
+
+
+def test_an_interface_is_a_class_or_a_module_and_inherits_nothing_else():
+    def program(torch):
+        class Plain:
+            def run(self, x: torch.Tensor) -> torch.Tensor:
+                pass
+
+        class Layer(torch.nn.Module):
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                pass
+
+        class Deeper(torch.nn.Linear):
+            pass
+
+        class Further(Plain):
+            pass
+
+        interface = torch.jit.interface
+        same = interface(Plain) is Plain, interface(Layer) is Layer
+        return same, attempt(lambda: interface(Deeper)), attempt(lambda: interface(Further))
+
+    same(quiet(program))

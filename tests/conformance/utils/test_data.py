@@ -2,8 +2,10 @@
 
 import random
 import warnings
-from collections import namedtuple
+from collections import OrderedDict, defaultdict, namedtuple
+from collections.abc import Mapping
 from importlib import import_module
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -15,6 +17,14 @@ BOTH = (peer, pullback)
 Pair = namedtuple("Pair", "a b")
 
 
+class Noted(list):
+    """A list that has something beside its items."""
+
+    def __init__(self, items, note="none"):
+        super().__init__(items)
+        self.note = note
+
+
 def data(torch):
     return import_module(f"{torch.__name__}.utils.data")
 
@@ -23,7 +33,7 @@ def plain(value):
     """A batch as Python values, with the dtypes of tensors."""
     if isinstance(value, (peer.Tensor, pullback.Tensor)):
         return str(value.dtype), value.tolist()
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {k: plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return type(value).__name__, [plain(v) for v in value]
@@ -177,6 +187,17 @@ BATCHES = {
     "strings in arrays": lambda torch: [np.array(["a"])],
     "unequal": lambda torch: [[1], [1, 2]],
     "unequal tensors": lambda torch: [torch.ones(2), torch.ones(3)],
+    "text of arrays": lambda torch: [np.str_("a"), np.str_("b")],
+    "numbers of arrays": lambda torch: [np.float64(1.5), np.float64(2)],
+    "truths of arrays": lambda torch: [np.bool_(True), np.bool_(False)],
+    "bytes": lambda torch: [b"a", b"b"],
+    "ranges": lambda torch: [range(2), range(2, 4)],
+    "dicts with defaults": lambda torch: [defaultdict(int, a=1), defaultdict(int, a=2)],
+    "ordered": lambda torch: [OrderedDict(b=1, a=2), OrderedDict(b=3, a=4)],
+    "noted": lambda torch: [Noted([1, 2], "first"), Noted([3, 4], "second")],
+    "frozen": lambda torch: [MappingProxyType({"a": 1}), MappingProxyType({"a": 2})],
+    "sparse": lambda torch: [torch.eye(2).to_sparse()],
+    "objects in arrays": lambda torch: [np.array([None])],
 }
 
 
@@ -189,8 +210,60 @@ def test_collating_is_torchs(name):
             collated = plain(data(torch).default_collate(batch))
         except Exception as error:
             collated = type(error).__name__, str(error).partition("\n")[0]
-        results.append((collated, plain(data(torch).default_convert(batch))))
+        kind = type(data(torch).default_collate(batch)).__name__ if not isinstance(collated, tuple) else ""
+        converted = data(torch).default_convert(batch)
+        if name == "sparse":
+            converted = [item.to_dense() for item in converted]
+        kinds = [(type(item).__name__, getattr(item, "note", None)) for item in converted]
+        results.append((collated, kind, plain(converted), kinds))
     assert results[0] == results[1]
+
+
+def test_what_a_container_holds_beside_its_items_is_kept():
+    for torch in BOTH:
+        collated = data(torch).default_collate([Noted([1, 2], "first"), Noted([3, 4], "second")])
+        assert type(collated) is Noted and collated.note == "first" and collated[1].tolist() == [2, 4]
+        counts = data(torch).default_collate([defaultdict(int, a=1), defaultdict(int, a=2)])
+        assert counts["a"].tolist() == [1, 2] and counts["b"] == 0
+
+
+def rules_of(torch):
+    return import_module("torch.utils.data._utils.collate" if torch is peer else "pullback.utils.data.collate")
+
+
+def test_packages_add_types_to_the_rules_of_collating():
+    class Kept:
+        def __init__(self, value):
+            self.value = value
+
+    class Further(Kept):
+        pass
+
+    def keep(batch, *, collate_fn_map=None):
+        return Kept(rules_of(torch).collate([item.value for item in batch], collate_fn_map=collate_fn_map))
+
+    for torch in BOTH:
+        rules = rules_of(torch).default_collate_fn_map
+        rules.update({Kept: keep})
+        try:
+            pair = next(iter(data(torch).DataLoader([(Kept(1.0), 2), (Further(3.0), 4)], batch_size=2)))
+            assert pair[0].value.tolist() == [1.0, 3.0] and pair[1].tolist() == [2, 4]
+            assert data(torch).default_collate([Further(1), Further(2)]).value.tolist() == [1, 2]
+        finally:
+            del rules[Kept]
+        with pytest.raises(TypeError, match="default_collate: batch must contain tensors"):
+            data(torch).default_collate([Kept(1)])
+        with pytest.raises(TypeError, match="found <class 'int'>"):
+            rules_of(torch).collate([1, 2])
+        own = {int: lambda batch, *, collate_fn_map: sum(batch)}
+        assert rules_of(torch).collate([{"a": 1}, {"a": 2}], collate_fn_map=own) == {"a": 3}
+
+
+def test_the_rules_of_collating_are_those_of_torch():
+    def named(rules):
+        return [(str(kind).replace("pullback._tensor", "torch"), rule.__name__) for kind, rule in rules.items()]
+
+    assert named(rules_of(pullback).default_collate_fn_map) == named(rules_of(peer).default_collate_fn_map)
 
 
 BAD = [

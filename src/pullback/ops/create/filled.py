@@ -59,6 +59,11 @@ def is_int(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
+def int_of(value: Any) -> int | None:
+    """The integer that one argument stands for, None if torch takes it for none: of tensors, one without dimensions."""
+    return int(value) if is_int(value) and not getattr(value, "ndim", 0) else None
+
+
 def one_size(name: str, position: int, value: Any) -> int:
     """One entry of a shape."""
     if type(value) is not int:
@@ -326,10 +331,10 @@ def eye(
                 raise TypeError(
                     f"eye(): argument '{name}' (position {position + 1}) must be int, not {type(value).__name__}"
                 )
-            if value > LARGEST:
+            if int(value) > LARGEST:
                 raise ValueError(UNPACKING)
-            if value < 0:
-                raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
+            if int(value) < 0:
+                raise RuntimeError(f"{name} must be greater or equal to 0, got {int(value)}")
         target = as_dtype("eye", dtype)
         kind = target or (defaults.dtype if out is None else out.dtype)
         check_numel((int(n), int(n if m is None else m)))

@@ -21,7 +21,7 @@ from pullback.autograd.tracebacks import trim
 from pullback.kernels import complex_functions
 from pullback.kernels.numpy.random.draws import fused_multiply_add
 from pullback.ops.create.data import as_dtype, check_layout
-from pullback.ops.create.filled import check_given, given, is_int, plain
+from pullback.ops.create.filled import check_given, given, int_of, plain
 
 OPTIONS = (
     "torch.dtype dtype = None, torch.layout layout = None, torch.device device = None, bool pin_memory = False, "
@@ -269,8 +269,9 @@ def space_arguments(name: str, keys: tuple[str, ...], args: tuple[Any, ...], kwa
     """The arguments of linspace and logspace by name, checked."""
     values = dict(zip(keys, args, strict=False)) | kwargs
     numbers = (bool, int, float, complex, np.generic, Tensor)
-    complete = all(isinstance(values.get(key), numbers) for key in keys[:2]) and is_int(values.get("steps"))
-    if not complete or len(args) > len(keys) or not values.keys() <= set(keys):
+    steps = int_of(values.get("steps"))
+    complete = all(isinstance(values.get(key), numbers) for key in keys[:2])
+    if steps is None or not complete or len(args) > len(keys) or not values.keys() <= set(keys):
         got = ", ".join([type(a).__name__ for a in args] + [f"{key}={type(v).__name__}" for key, v in kwargs.items()])
         base = ", float base = 10.0" if "base" in keys else ""
         forms = (("Tensor", "Tensor"), ("Number", "Tensor"), ("Tensor", "Number"), ("Number", "Number"))
@@ -282,11 +283,11 @@ def space_arguments(name: str, keys: tuple[str, ...], args: tuple[Any, ...], kwa
     if any([isinstance(value, Tensor) and value.ndim for _, value in bounds]):
         given = [f"{key} with {getattr(v, 'ndim', 0)} dimension(s)" for key, v in bounds if isinstance(v, Tensor)]
         raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got {' and '.join(given)}.")
-    if values["steps"] > LARGEST:
+    if steps > LARGEST:
         raise ValueError(UNPACKING)
-    if values["steps"] < 0:
+    if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    return {key: plain(value) for key, value in values.items()}
+    return {key: plain(value) for key, value in values.items()} | {"steps": steps}
 
 
 def space_dtype(name: str, values: dict[str, Any], target: dtype | None, out: Tensor | None) -> dtype:

@@ -10,15 +10,18 @@ from pullback._arrays.kinds import answered, made_on
 from pullback._arrays.sizes import LARGEST, UNPACKING, check_storage, in_torch_words
 from pullback._dtype import defaults, dtype
 from pullback._op.define import function
+from pullback._runtime.messages import type_name
 from pullback._tensor import Tensor, strided
 from pullback.kernels.numpy.math import windows as kernels
 from pullback.ops.create.data import as_dtype, claimed, finished
+from pullback.ops.create.filled import int_of
 
 
-def window_dtype(name: str, length: Any, wanted: Any, layout: Any) -> dtype:
-    """The dtype of a window, once torch's demands on its arguments are met."""
-    if type(length) is not int:
-        kind = type(length).__name__
+def window_arguments(name: str, window_length: Any, wanted: Any, layout: Any) -> tuple[int, dtype]:
+    """The length of a window and its dtype, once torch's demands on them are met."""
+    length = int_of(window_length)
+    if length is None:
+        kind = type_name(window_length)
         raise TypeError(f"{name}(): argument 'window_length' (position 1) must be int, not {kind}")
     target = as_dtype(name, wanted) or defaults.dtype
     if layout is not None and layout is not strided:
@@ -33,7 +36,7 @@ def window_dtype(name: str, length: Any, wanted: Any, layout: Any) -> dtype:
         raise RuntimeError(f"{name} requires non-negative window_length, got window_length={length}")
     if target.is_complex and length > 1:
         raise NotImplementedError(f"\"arange_cpu\" not implemented for '{target.scalar_type}'")
-    return target
+    return length, target
 
 
 def made(name: str, shape: Any, length: int, periodic: bool, target: dtype, requires_grad: bool, place: Any) -> Tensor:
@@ -65,8 +68,8 @@ def bartlett_window(
     w(n) = 1 - |2 n / (N - 1) - 1| for n from 0 to N - 1, with N = `window_length`.
     `periodic` windows, for spectral analysis, have N = `window_length + 1` and drop the last point.
     """
-    target = window_dtype("bartlett_window", window_length, dtype, layout)
-    return made("bartlett_window", kernels.bartlett, window_length, periodic, target, requires_grad, device)
+    length, target = window_arguments("bartlett_window", window_length, dtype, layout)
+    return made("bartlett_window", kernels.bartlett, length, periodic, target, requires_grad, device)
 
 
 @function(raw=True, explained=True, method=False)
@@ -79,8 +82,8 @@ def blackman_window(
     w(n) = 0.42 - 0.5 cos(2 pi n / (N - 1)) + 0.08 cos(4 pi n / (N - 1)) for n from 0 to N - 1 and N = `window_length`.
     `periodic` windows, for spectral analysis, have N = `window_length + 1` and drop the last point.
     """
-    target = window_dtype("blackman_window", window_length, dtype, layout)
-    return made("blackman_window", kernels.blackman, window_length, periodic, target, requires_grad, device)
+    length, target = window_arguments("blackman_window", window_length, dtype, layout)
+    return made("blackman_window", kernels.blackman, length, periodic, target, requires_grad, device)
 
 
 @function(raw=True, explained=True, method=False)
@@ -93,9 +96,9 @@ def hamming_window(
     w(n) = alpha - beta cos(2 pi n / (N - 1)) for n from 0 to N - 1, with N = `window_length`.
     `periodic` windows, for spectral analysis, have N = `window_length + 1` and drop the last point.
     """
-    target = window_dtype("hamming_window", window_length, dtype, layout)
+    length, target = window_arguments("hamming_window", window_length, dtype, layout)
     shape = lambda n, kind: kernels.raised_cosine(n, alpha, beta, kind)
-    return made("hamming_window", shape, window_length, periodic, target, requires_grad, device)
+    return made("hamming_window", shape, length, periodic, target, requires_grad, device)
 
 
 @function(raw=True, explained=True, method=False)
@@ -108,9 +111,9 @@ def hann_window(
     w(n) = (1 - cos(2 pi n / (N - 1))) / 2 for n from 0 to N - 1, with N = `window_length`.
     `periodic` windows, for spectral analysis, have N = `window_length + 1` and drop the last point.
     """
-    target = window_dtype("hann_window", window_length, dtype, layout)
+    length, target = window_arguments("hann_window", window_length, dtype, layout)
     shape = lambda n, kind: kernels.raised_cosine(n, 0.5, 0.5, kind)
-    return made("hann_window", shape, window_length, periodic, target, requires_grad, device)
+    return made("hann_window", shape, length, periodic, target, requires_grad, device)
 
 
 @function(raw=True, explained=True, method=False)
@@ -124,6 +127,6 @@ def kaiser_window(
     I0 is the modified Bessel function of order zero. A larger `beta` has lower side lobes and a wider main lobe.
     `periodic` windows, for spectral analysis, have N = `window_length + 1` and drop the last point.
     """
-    target = window_dtype("kaiser_window", window_length, dtype, layout)
+    length, target = window_arguments("kaiser_window", window_length, dtype, layout)
     shape = lambda n, kind: kernels.kaiser(n, beta, kind)
-    return made("kaiser_window", shape, window_length, periodic, target, requires_grad, device)
+    return made("kaiser_window", shape, length, periodic, target, requires_grad, device)

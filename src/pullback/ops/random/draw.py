@@ -204,10 +204,11 @@ def randperm(
         check_layout(layout)
         if not is_int(n):
             raise TypeError(f"randperm(): argument 'n' (position 1) must be int, not {type(n).__name__}")
+        n = int(n)
         if n > LARGEST:
             raise ValueError(UNPACKING)
-        target, kind = prepared("randperm", (int(n),), dtype, device, out, dtypes.int64)
-        array = made_on(device, drawn, kernels.randperm, engine_of("randperm", generator), int(n), kind.numpy)
+        target, kind = prepared("randperm", (n,), dtype, device, out, dtypes.int64)
+        array = made_on(device, drawn, kernels.randperm, engine_of("randperm", generator), n, kind.numpy)
         return given("randperm", out, array, target, requires_grad)
     except Exception as error:
         trim(error)

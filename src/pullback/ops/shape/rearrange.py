@@ -21,6 +21,7 @@ from pullback.kernels.numpy.index import strided as windows
 from pullback.kernels.numpy.math.direct import concatenate
 from pullback.kernels.numpy.math.numbers import ZERO
 from pullback.kernels.numpy.tables import lower
+from pullback.ops.create.filled import int_of
 from pullback.ops.create.like import array_like
 from pullback.ops.reduce.sums import sum_dim
 from pullback.ops.shape.reshape import inferred, ints, ravel, reshape_to, zeros_of
@@ -339,10 +340,14 @@ def refuse_grad(requires_grad: bool) -> None:
 @in_torch_words
 def triangle_indices(name: str, row: int, col: int, offset: int, dtype: dtype) -> Tensor:
     """The coordinates of a triangle, row by row: memory for them, and not for the matrix, is needed."""
-    for position, (what, n) in enumerate((("row", row), ("col", col), ("offset", offset)), 1):
-        if not isinstance(n, (int, np.integer)):
-            kind = messages.type_name(n)
+    given = []
+    for position, (what, value) in enumerate((("row", row), ("col", col), ("offset", offset)), 1):
+        n = int_of(value)
+        if n is None:
+            kind = messages.type_name(value)
             raise TypeError(f"{name}(): argument '{what}' (position {position}) must be int, not {kind}")
+        given.append(n)
+    row, col, offset = given
     for what, n in (("row", row), ("col", col)):
         if n < 0:
             raise RuntimeError(f"{what} must be non-negative, got{n}")

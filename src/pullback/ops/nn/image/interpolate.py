@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from pullback._arrays.sizes import LARGEST
+from pullback._dtype import INT
 from pullback._op.define import function
 from pullback._runtime.warnings import warn
 from pullback._tensor import Tensor
@@ -16,8 +19,18 @@ NDIM = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3, "lanczos": 2}
 MODES = {"linear": "linear", "bilinear": "linear", "trilinear": "linear", "bicubic": "cubic", "lanczos": "lanczos"}
 
 
-def sizes_and_factors(input: Any, size: Any, scale_factor: Any) -> tuple[Any, Any]:
-    """The size asked for or the factors, one for each dimension; the other is None."""
+def is_whole(n: Any) -> bool:
+    """True for what counts as one size: also NumPy's integers, and tensors of one integer."""
+    if isinstance(n, Tensor):
+        return n.numel() == 1 and n.dtype.category == INT
+    return isinstance(n, (int, np.integer)) and not isinstance(n, bool)
+
+
+def sizes_and_factors(input: Any, size: Any, scale_factor: Any, rounded: bool) -> tuple[Any, Any]:
+    """The size asked for or the factors, one for each dimension; the other is None.
+
+    Factors that are `rounded` to a size at once may be tensors.
+    """
     dim = input.ndim - 2
     if size is not None and scale_factor is not None:
         raise ValueError("only one of size or scale_factor should be defined")
@@ -27,7 +40,7 @@ def sizes_and_factors(input: Any, size: Any, scale_factor: Any) -> tuple[Any, An
     form = "Please provide input tensor in (N, C, d1, d2, ...,dK) format and"
     if size is None:
         if not isinstance(scale_factor, (list, tuple)):
-            if not isinstance(scale_factor, (int, float)):
+            if not isinstance(scale_factor, (int, float, Tensor) if rounded else (int, float)):
                 given = type(scale_factor).__name__
                 raise TypeError(f"expected scale_factor to be a number or a tuple of numbers, but got {given}")
             return None, (scale_factor,) * dim
@@ -37,22 +50,24 @@ def sizes_and_factors(input: Any, size: Any, scale_factor: Any) -> tuple[Any, An
                 f"dimensions of {spatial} and scale_factor of shape {scale_factor}. {form} scale_factor in (s1, s2, "
                 "...,sK) format."
             )
+        if not rounded and any([isinstance(factor, Tensor) for factor in scale_factor]):
+            raise TypeError("expected scale_factor to be a number or a tuple of numbers, but got a tuple with Tensor")
         return None, tuple(scale_factor)
     if not isinstance(size, (list, tuple)):
-        if not isinstance(size, int):
+        if not is_whole(size):
             raise TypeError(f"expected size to be an int or a tuple of ints, but got {type(size).__name__}")
-        return (size,) * dim, None
+        return (int(size),) * dim, None
     if len(size) != dim:
         raise ValueError(
             "Input and output must have the same number of spatial dimensions, but got input with spatial dimensions "
             f"of {spatial} and output size of {size}. {form} output size in (o1, o2, ...,oK) format."
         )
-    if not all(isinstance(n, int) and not isinstance(n, bool) for n in size):
+    if not all([is_whole(n) for n in size]):
         raise TypeError(
             "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size "
             f"with types {[type(n) for n in size]}"
         )
-    return tuple(size), None
+    return tuple([int(n) for n in size]), None
 
 
 @function(raw=True, space="nn.functional", method=False)
@@ -80,11 +95,12 @@ def interpolate(
     elif align_corners is None:
         align_corners = False
     dim = input.ndim - 2
-    sizes, factors = sizes_and_factors(input, size, scale_factor)
+    rounded = bool(recompute_scale_factor) or mode == "area"
+    sizes, factors = sizes_and_factors(input, size, scale_factor, rounded)
     if recompute_scale_factor and sizes is not None:
         raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
-    if recompute_scale_factor or (mode == "area" and sizes is None):
-        sizes, factors = tuple([math.floor(n * f) for n, f in zip(input.shape[2:], factors, strict=True)]), None
+    if rounded and sizes is None:
+        sizes, factors = tuple([math.floor(float(n) * f) for n, f in zip(input.shape[2:], factors, strict=True)]), None
     if antialias and not (mode in ("bilinear", "bicubic", "lanczos") and dim == 2):
         raise ValueError(
             "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input"
