@@ -48,6 +48,7 @@ ELSEWHERE = {
     "torch.utils._contextlib": "pullback.compat.context_names",
     "torch.utils.data._utils": None,
     "torch.utils.data._utils.collate": "pullback.utils.data.collate",
+    "torch.utils.data._utils.fetch": "pullback.utils.data.fetch",
     "torch.utils.data._utils.worker": "pullback.utils.data.worker",
     "torch.types": "pullback.compat.types",
     "torchvision": None,

@@ -73,3 +73,11 @@ def test_factors_that_are_tensors_are_rounded_to_a_size_or_refused(mode):
         return rounded, taken
 
     program()
+
+
+@on_both
+def test_the_first_entry_of_a_shape_is_refused_in_words_of_its_own(torch):
+    x = torch.ones(2)
+    makers = [torch.zeros, torch.ones, torch.empty, torch.rand, torch.randn, x.new_zeros, x.new_ones, x.new_empty]
+    shapes = [(5.0, 2), (2, 5.0), [True], (None,), (np.float32(5),), (2, np.float32(5)), ("a", 1)]
+    return [attempt(lambda f=f, s=s: f(s)) for f in makers for s in shapes]

@@ -121,7 +121,7 @@ def test_workers_give_the_batches_of_torch(name, persistent):
         loader = d.DataLoader(source.dataset, **options)
         results.append([[plain(batch) for batch in loader] for _ in range(2)])
         if torch is pullback and persistent:
-            loader._iterator.close()
+            loader._iterator._shutdown_workers()
     assert results[0] == results[1]
 
 
@@ -225,6 +225,43 @@ def test_what_a_container_holds_beside_its_items_is_kept():
         assert type(collated) is Noted and collated.note == "first" and collated[1].tolist() == [2, 4]
         counts = data(torch).default_collate([defaultdict(int, a=1), defaultdict(int, a=2)])
         assert counts["a"].tolist() == [1, 2] and counts["b"] == 0
+
+
+class Loader:
+    """What a loader of a package's own gives the iterators: a stream of ready batches."""
+
+    _IterableDataset_len_called = generator = worker_init_fn = multiprocessing_context = None
+    _auto_collation = drop_last = pin_memory = persistent_workers = False
+    in_order, prefetch_factor, timeout, pin_memory_device = True, 2, 0, ""
+
+    def __init__(self, kind, batches, num_workers):
+        self._dataset_kind, self.dataset, self.num_workers = kind, batches, num_workers
+        self._index_sampler = range(100)
+
+    @staticmethod
+    def collate_fn(batch):
+        return batch
+
+
+def test_loaders_of_packages_use_the_iterators_of_torch():
+    for torch in BOTH:
+        inside = import_module(f"{torch.__name__}.utils.data.dataloader")
+        kinds = inside._DatasetKind
+        for number, iterator in enumerate((inside._SingleProcessDataLoaderIter, inside._MultiProcessingDataLoaderIter)):
+            assert issubclass(iterator, inside._BaseDataLoaderIter)
+            batches = [torch.arange(3), torch.arange(2)]
+            stream = [batch.tolist() for batch in iterator(Loader(kinds.Iterable, batches, number))]
+            assert stream == [[0, 1, 2], [0, 1]]
+            items = iterator(Loader(kinds.Map, list(range(100)), number))
+            assert [next(items) for _ in range(3)] == [0, 1, 2] and len(items) == 100
+        loader = inside.DataLoader([1, 2, 3])
+        assert loader._dataset_kind == kinds.Map and type(iter(loader)) is inside._SingleProcessDataLoaderIter
+        with pytest.raises(AssertionError, match="_SingleProcessDataLoaderIter requires timeout == 0"):
+            iter(inside.DataLoader([1, 2, 3], timeout=1))
+        with pytest.raises(AssertionError, match="_SingleProcessDataLoaderIter requires num_workers == 0"):
+            inside._SingleProcessDataLoaderIter(Loader(kinds.Map, [1], 1))
+        assert kinds.create_fetcher(kinds.Map, [5, 6, 7], True, list, False).fetch([0, 2]) == [5, 7]
+        assert kinds.create_fetcher(kinds.Iterable, [5, 6, 7], True, list, False).fetch([0, 1]) == [5, 6]
 
 
 def rules_of(torch):

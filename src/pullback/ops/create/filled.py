@@ -68,9 +68,13 @@ def one_size(name: str, position: int, value: Any) -> int:
     """One entry of a shape."""
     if type(value) is not int:
         if not is_int(value):
+            kind = messages.type_name(value)
+            if position == 0:
+                start = f"{name}(): argument 'size' (position 1) must be tuple of ints"
+                raise TypeError(f"{start}, but found element of type {kind} at pos 0")
             raise TypeError(
                 f"{name}(): argument 'size' failed to unpack the object at pos {position + 1} with error "
-                f'"type must be tuple of ints,but got {type(value).__name__}"'
+                f'"type must be tuple of ints,but got {kind}"'
             )
         value = int(value)
     if not -LARGEST - 1 <= value <= LARGEST:

@@ -11,13 +11,16 @@ from typing import Any, Generic, TypeVar
 import pullback as torch
 from pullback.utils.data.collate import default_collate, default_convert
 from pullback.utils.data.dataset import Dataset, IterableDataset
-from pullback.utils.data.iterators import SingleProcessPass, WorkersPass
+from pullback.utils.data.fetch import _DatasetKind
+from pullback.utils.data.iterators import _BaseDataLoaderIter as _BaseDataLoaderIter
+from pullback.utils.data.iterators import _MultiProcessingDataLoaderIter, _SingleProcessDataLoaderIter
 from pullback.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
+from pullback.utils.data.worker import get_worker_info as get_worker_info
 
 T = TypeVar("T", covariant=True)
 
 
-class EndlessSampler(Sampler[None]):
+class _InfiniteConstantSampler(Sampler[None]):
     """What a stream is asked for: the next item, again and again."""
 
     def __iter__(self) -> Iterator[None]:
@@ -104,8 +107,9 @@ class DataLoader(Generic[T]):
         self.timeout, self.worker_init_fn = timeout, worker_init_fn
         self.multiprocessing_context = multiprocessing_context
         self.in_order = in_order
-        self._is_stream = isinstance(dataset, IterableDataset)
-        if self._is_stream:
+        is_stream = isinstance(dataset, IterableDataset)
+        self._dataset_kind = _DatasetKind.Iterable if is_stream else _DatasetKind.Map
+        if is_stream:
             check_stream(shuffle, sampler, batch_sampler)
         if sampler is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
@@ -118,8 +122,8 @@ class DataLoader(Generic[T]):
         elif batch_size is None and drop_last:
             raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
         if sampler is None:
-            if self._is_stream:
-                sampler = EndlessSampler()
+            if is_stream:
+                sampler = _InfiniteConstantSampler()
             else:
                 sized: Any = dataset
                 sampler = RandomSampler(sized, generator=generator) if shuffle else SequentialSampler(sized)
@@ -184,17 +188,17 @@ class DataLoader(Generic[T]):
 
     def _pass(self) -> Iterator[Any]:
         if self.num_workers == 0:
-            return SingleProcessPass(self)
+            return _SingleProcessDataLoaderIter(self)
         if not self.persistent_workers:
-            return WorkersPass(self)
+            return _MultiProcessingDataLoaderIter(self)
         if self._iterator is None:
-            self._iterator = WorkersPass(self)
+            self._iterator = _MultiProcessingDataLoaderIter(self)
         else:
-            self._iterator.restart()
+            self._iterator._reset(self)
         return self._iterator  # type: ignore[no-any-return]
 
     def __len__(self) -> int:
-        if not self._is_stream:
+        if self._dataset_kind == _DatasetKind.Map:
             return len(self._index_sampler)
         length = len(self.dataset)
         if self.batch_size is None:

@@ -9,11 +9,12 @@ from typing import Any
 Collate = Callable[[Any], Any]
 
 
-class MapFetcher:
+class _MapDatasetFetcher:
     """Items by index."""
 
     def __init__(self, dataset: Any, auto_collation: bool, collate_fn: Collate, drop_last: bool) -> None:
-        self.dataset, self.auto_collation, self.collate_fn = dataset, auto_collation, collate_fn
+        self.dataset, self.auto_collation = dataset, auto_collation
+        self.collate_fn, self.drop_last = collate_fn, drop_last
 
     def fetch(self, index: Any) -> Any:
         """The batch of some indices, or the item of one."""
@@ -25,26 +26,35 @@ class MapFetcher:
         return self.collate_fn([self.dataset[i] for i in index])
 
 
-class StreamFetcher:
+class _IterableDatasetFetcher:
     """Items as they come."""
 
     def __init__(self, dataset: Any, auto_collation: bool, collate_fn: Collate, drop_last: bool) -> None:
-        self.stream, self.auto_collation, self.collate_fn = iter(dataset), auto_collation, collate_fn
-        self.drop_last, self.ended = drop_last, False
+        self.dataset, self.auto_collation = dataset, auto_collation
+        self.collate_fn, self.drop_last = collate_fn, drop_last
+        self.dataset_iter, self.ended = iter(dataset), False
 
     def fetch(self, index: Any) -> Any:
         """As many items as there are indices; at the end of the stream, what is left."""
         if self.ended:
             raise StopIteration
         if not self.auto_collation:
-            return self.collate_fn(next(self.stream))
-        items = list(islice(self.stream, len(index)))
+            return self.collate_fn(next(self.dataset_iter))
+        items = list(islice(self.dataset_iter, len(index)))
         self.ended = len(items) < len(index)
         if not items or (self.drop_last and self.ended):
             raise StopIteration
         return self.collate_fn(items)
 
 
-def make_fetcher(dataset: Any, is_stream: bool, auto_collation: bool, collate_fn: Collate, drop_last: bool) -> Any:
-    """The way to get batches out of this dataset."""
-    return (StreamFetcher if is_stream else MapFetcher)(dataset, auto_collation, collate_fn, drop_last)
+class _DatasetKind:
+    """How items are got out of a dataset."""
+
+    Map = 0
+    Iterable = 1
+
+    @staticmethod
+    def create_fetcher(kind: int, dataset: Any, auto_collation: bool, collate_fn: Collate, drop_last: bool) -> Any:
+        """The way to get batches out of this dataset."""
+        fetcher = _MapDatasetFetcher if kind == _DatasetKind.Map else _IterableDatasetFetcher
+        return fetcher(dataset, auto_collation, collate_fn, drop_last)

@@ -11,19 +11,19 @@ from typing import Any
 import pullback as torch
 from pullback.autograd.tracebacks import trim
 from pullback.utils.data import worker
-from pullback.utils.data.fetch import make_fetcher
+from pullback.utils.data.fetch import _DatasetKind
 
 SECONDS_BETWEEN_LOOKS = 5.0
 """How often a waiting main process looks whether its workers are alive."""
 
 
-class Pass:
+class _BaseDataLoaderIter:
     """What both kinds of pass share: the order of indices, and a seed for the workers."""
 
     def __init__(self, loader: Any) -> None:
         self.loader = loader
-        self.indices: Iterator[Any] = iter(loader._index_sampler)
-        self.base_seed = torch.empty((), dtype=torch.int64).random_(generator=loader.generator).item()
+        self._sampler_iter: Iterator[Any] = iter(loader._index_sampler)
+        self._base_seed = torch.empty((), dtype=torch.int64).random_(generator=loader.generator).item()
 
     def __iter__(self) -> Any:
         return self
@@ -32,26 +32,28 @@ class Pass:
         return len(self.loader._index_sampler)
 
 
-class SingleProcessPass(Pass):
+class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
     """Batches fetched when they are asked for."""
 
     def __init__(self, loader: Any) -> None:
         if loader.timeout != 0:
-            raise AssertionError("Expected timeout=0 for single process loading")
+            raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
+        if loader.num_workers != 0:
+            raise AssertionError("_SingleProcessDataLoaderIter requires num_workers == 0")
         super().__init__(loader)
-        self.fetcher = make_fetcher(
-            loader.dataset, loader._is_stream, loader._auto_collation, loader.collate_fn, loader.drop_last
+        self._dataset_fetcher = _DatasetKind.create_fetcher(
+            loader._dataset_kind, loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last
         )
 
     def __next__(self) -> Any:
         try:
-            return self.fetcher.fetch(next(self.indices))
+            return self._dataset_fetcher.fetch(next(self._sampler_iter))
         except Exception as error:
             trim(error)
             raise
 
 
-class WorkersPass(Pass):
+class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     """Batches fetched ahead by worker processes, and handed out in order.
 
     Each task has a number; `results` holds what came too early, `owner` says which worker has a task.
@@ -64,18 +66,18 @@ class WorkersPass(Pass):
         self.done = self.context.Event()
         self.batches = self.context.Queue()
         self.queues: list[Any] = []
-        self.workers: list[Any] = []
+        self._workers: list[Any] = []
         self.closed = False
         for number in range(loader.num_workers):
             indices = self.context.Queue()
             indices.cancel_join_thread()
             job = worker.Job(
                 loader.dataset,
-                loader._is_stream,
+                loader._dataset_kind,
                 loader._auto_collation,
                 loader.collate_fn,
                 loader.drop_last,
-                int(self.base_seed),
+                int(self._base_seed),
                 loader.worker_init_fn,
                 number,
                 loader.num_workers,
@@ -84,7 +86,7 @@ class WorkersPass(Pass):
             process = self.context.Process(target=worker.run, args=(job, indices, self.batches, self.done), daemon=True)
             process.start()
             self.queues.append(indices)
-            self.workers.append(process)
+            self._workers.append(process)
         self.begin()
 
     def begin(self) -> None:
@@ -92,17 +94,18 @@ class WorkersPass(Pass):
         self.sent = self.received = 0
         self.results: dict[int, Any] = {}
         self.owner: dict[int, int] = {}
-        self.active = [True] * len(self.workers)
-        self.turns = itertools.cycle(range(len(self.workers)))
-        for _ in range(self.loader.prefetch_factor * len(self.workers)):
+        self.active = [True] * len(self._workers)
+        self.turns = itertools.cycle(range(len(self._workers)))
+        for _ in range(self.loader.prefetch_factor * len(self._workers)):
             self.ask()
 
-    def restart(self) -> None:
+    def _reset(self, loader: Any) -> None:
         """The next epoch with the same workers."""
-        self.indices = iter(self.loader._index_sampler)
+        self.loader = loader
+        self._sampler_iter = iter(self.loader._index_sampler)
         for indices in self.queues:
             indices.put(worker.Restart())
-        waiting = len(self.workers)
+        waiting = len(self._workers)
         while waiting:
             number, _ = self.receive()
             waiting -= isinstance(number, worker.Restart)
@@ -111,10 +114,10 @@ class WorkersPass(Pass):
     def ask(self) -> None:
         """Give the next indices to the next worker that still has something to give."""
         try:
-            index = next(self.indices)
+            index = next(self._sampler_iter)
         except StopIteration:
             return
-        for _ in self.workers:
+        for _ in self._workers:
             number = next(self.turns)
             if self.active[number]:
                 break
@@ -134,13 +137,13 @@ class WorkersPass(Pass):
                 return self.batches.get(timeout=step)
             except queue.Empty:
                 waited += step
-            dead = [w.pid for n, w in enumerate(self.workers) if self.active[n] and not w.is_alive()]
+            dead = [w.pid for n, w in enumerate(self._workers) if self.active[n] and not w.is_alive()]
             if dead:
                 pids = ", ".join(map(str, dead))
-                self.close()
+                self._shutdown_workers()
                 raise RuntimeError(f"DataLoader worker (pid(s) {pids}) exited unexpectedly")
             if timeout > 0 and waited >= timeout:
-                self.close()
+                self._shutdown_workers()
                 raise RuntimeError(f"DataLoader timed out after {timeout} seconds")
 
     def __next__(self) -> Any:
@@ -160,7 +163,7 @@ class WorkersPass(Pass):
                     return self.hand_out(number, result)
                 if self.received >= self.sent:
                     if not self.loader.persistent_workers:
-                        self.close()
+                        self._shutdown_workers()
                     raise StopIteration
                 number, result = self.receive()
                 if isinstance(result, worker.StreamEnd):
@@ -186,7 +189,7 @@ class WorkersPass(Pass):
             result.reraise()
         return result
 
-    def close(self) -> None:
+    def _shutdown_workers(self) -> None:
         """Stop the workers and wait for them."""
         if self.closed:
             return
@@ -194,7 +197,7 @@ class WorkersPass(Pass):
         self.done.set()
         for indices in self.queues:
             indices.put(None)
-        for process in self.workers:
+        for process in self._workers:
             process.join(timeout=5.0)
             if process.is_alive():
                 process.terminate()
@@ -205,7 +208,7 @@ class WorkersPass(Pass):
 
     def __del__(self) -> None:
         if hasattr(self, "closed"):
-            self.close()
+            self._shutdown_workers()
 
 
 def default_context() -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import pullback as torch
-from pullback.utils.data.fetch import make_fetcher
+from pullback.utils.data.fetch import _DatasetKind
 
 SECONDS_BETWEEN_LOOKS = 5.0
 """How often an idle worker looks whether its parent is still there."""
@@ -83,7 +83,7 @@ class Job:
     """Everything a worker needs to know."""
 
     dataset: Any
-    is_stream: bool
+    kind: int
     auto_collation: bool
     collate_fn: Any
     drop_last: bool
@@ -155,4 +155,4 @@ def run(job: Job, indices: Any, batches: Any, done: Any) -> None:
 
 def new_fetcher(job: Job) -> Any:
     """The dataset from its start."""
-    return make_fetcher(job.dataset, job.is_stream, job.auto_collation, job.collate_fn, job.drop_last)
+    return _DatasetKind.create_fetcher(job.kind, job.dataset, job.auto_collation, job.collate_fn, job.drop_last)
