@@ -154,7 +154,13 @@ def not_contiguous(case: Case) -> bool:
 
 def stretched_and_turned(case: Case) -> bool:
     stretched = re.search(r"\b(expand|expand_as|broadcast_to|broadcast_tensors)\(|expanded", case.all)
-    return bool(stretched) and turned(case.all)
+    return bool(stretched) and (turned(case.all) or any(by_columns(t) for _, ts in replayed(case) for t in ts.values()))
+
+
+def by_columns(tensor: Any) -> bool:
+    """The elements of a tensor do not lie in the order of its rows."""
+    steps = [step for step, size in zip(tensor.stride(), tensor.shape, strict=True) if size > 1 and step]
+    return steps != sorted(steps, reverse=True)
 
 
 def turned(text: str) -> bool:
