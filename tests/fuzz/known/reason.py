@@ -13,7 +13,7 @@ import numpy as np
 
 import pullback
 from tests.conformance.library import TORCH, Library
-from tests.fuzz.compare import Difference, first_difference
+from tests.fuzz.compare import Difference, first_difference, flat
 from tests.fuzz.elsewhere import answers, of_lines, otherwise, refuses
 from tests.fuzz.program import ASSIGNED, FLOATS, HESSIANS, NAMES, Program, observe
 
@@ -352,6 +352,12 @@ def written_later(case: Case) -> bool:
     """A line writes to a tensor after another has made one."""
     lines = case.program.lines
     return any(WRITTEN.search(line) for line in lines[1:])
+
+
+def of_nothing(case: Case) -> bool:
+    """All derivatives there are of tensors without elements, or zero."""
+    seen = flat([observe(case.program, library)[-1][1] for library in (TORCH, Library(pullback))])
+    return bool(seen) and not any(array.any() for array in seen)
 
 
 def tangents_of_another_dtype(case: Case) -> bool:

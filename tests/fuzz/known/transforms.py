@@ -13,6 +13,7 @@ from tests.fuzz.known.reason import (
     expanded,
     half,
     leaf_set,
+    of_nothing,
     of_one_size,
     outgrown,
     right,
@@ -82,6 +83,13 @@ TORCH_HAS_TWO_ANSWERS = [
     ),
     Known("derivatives and batches torch refuses", "accepted", said=NO_TRANSFORM, modes=TRANSFORMS, given=(unchecked,)),
     Known("derivatives and batches torch refuses", "accepted", said=REFUSED, given=(unknown,)),
+    Known(
+        "derivatives of clamp between a number and a tensor with dimensions, which torch writes into what has none",
+        "accepted",
+        line=r"\bclamp_?\(",
+        said=r"output with shape \[\] doesn't match the broadcast shape",
+        modes=("backward", *TRANSFORMS),
+    ),
     Known(
         "derivatives of quotients by integers, which torch divides in their dtype",
         "accepted",
@@ -371,6 +379,13 @@ INSIDE_TRANSFORMS = [
         said=r"expected array\(\[\].*, got None|expected None, got array\(\[\]",
         modes=TRANSFORMS,
         given=(empty,),
+    ),
+    Known(
+        "derivatives of no elements, which one library knows to be nothing",
+        "value",
+        said=r"expected \d parts, got \d|expected None|got None",
+        modes=("backward", *TWICE),
+        given=(empty, of_nothing),
     ),
     Known(
         "derivatives of normalisations of half precision: the third power of the deviation is infinite in torch",

@@ -465,7 +465,7 @@ def addbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha
     """Return `beta * input + alpha * bmm(batch1, batch2).sum(0)`; `input` broadcasts to its shape `(n, p)`."""
     if self.dtype is not batch1.dtype:
         raise different(self, batch1)
-    if is_half(self.dtype):  # torch adds one product after the other, and rounds each sum
+    if is_half(self.dtype) and len(batch1):  # torch adds one product after the other, and rounds each sum
         for first, second in zip(batch1, batch2, strict=True):
             self, beta = addmm(self, first, second, beta=beta, alpha=alpha), 1
         return self

@@ -26,7 +26,8 @@ ZERO = Constant(0)
 ONE = Constant(1)
 PI = Constant(np.pi)
 LOWEST_WHOLE = Constant(-(2.0**100))
-"""A negative whole number that every float dtype but half has, and half has as -inf."""
+"""A negative number below which every number of its dtype is whole."""
+LOWEST_WHOLE[np.dtype(np.float16)] = np.array(-(2.0**15), np.float16)
 
 
 def no_zero(array: np.ndarray[Any, Any]) -> bool:

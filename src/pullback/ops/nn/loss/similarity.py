@@ -27,7 +27,7 @@ from pullback.ops.nn.unrecorded import arrays_of, unrecorded
 from pullback.ops.pointwise.arithmetic import add, div, mul, sub
 from pullback.ops.pointwise.bounds import clamp_min
 from pullback.ops.pointwise.compare import eq
-from pullback.ops.reduce.norms import norm, norm_backward, norm_tangent, vector_norm_dim
+from pullback.ops.reduce.norms import norm, norm_backward, norm_tangent, refuse_empty_norm, vector_norm_dim
 from pullback.ops.reduce.sums import axes, sum_dim
 from pullback.ops.shape.reshape import common_shape, expand, unsqueeze
 from pullback.ops.supported import no_derivative
@@ -95,6 +95,8 @@ def norm_of_rows(self: Array, p: Number, dim: Any, keepdim: bool) -> Array:
             "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
             f"{FROM_NUMPY[self.dtype].scalar_type}"
         )
+    if not self.size and (p < 0 or p == np.inf):
+        refuse_empty_norm(self, p, dim)
     return moments.vector_norm(self, p, axes(dim, self.ndim), keepdim)
 
 
