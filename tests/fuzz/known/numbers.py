@@ -193,7 +193,7 @@ NOT_FINITE = [
         "value",
         said=r"expected \S*nan\S*, got (?!\S*nan)|expected (?!\S*nan)\S*, got \S*nan",
         modes=TWICE,
-        given=(infinite, smallest),
+        given=(lambda case: half(case) or infinite(case), smallest),
     ),
 ]
 """How far infinities and NaNs spread."""
