@@ -35,8 +35,10 @@ def push(op: Op, bound: Bound, outs: list[Any]) -> None:
     for out, tangent in zip(outs, tangents, strict=False):
         if out is not None and tangent is not None and out._array.dtype.kind not in "iub":
             of, own = tangent._array.dtype, out._array.dtype
-            # Beside inputs that hold still a rule may promote to less than the op does.
-            out._tangent = tangent.to(out.dtype) if of.kind == own.kind and of.itemsize < own.itemsize else tangent
+            # Beside inputs that hold still a rule may promote to less than the op does, and beside integers to more.
+            other = of.itemsize < own.itemsize or (bool(op.promote) and of != own)
+            alike = (of.kind == "c") == (own.kind == "c")
+            out._tangent = tangent.to(out.dtype) if alike and other else tangent
             note_tangent(out)
 
 

@@ -87,9 +87,6 @@ def strided(call: Call) -> Results:
     """Strides are those of an entry, and the offset that of the first; no entry may see another's memory."""
     value, _ = fronted(call, 0)
     step, *steps = value.stride()
-    if step and step < max(steps, default=0):  # entries lie between each other
-        value = value.contiguous()
-        step, *steps = value.stride()
     size, stride, offset = call.args[1:4]
     if len(size) != len(stride):
         lengths = f"size and stride must have the same length! Got size {list(size)} and stride {list(stride)}"

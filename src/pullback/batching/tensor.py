@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 
 from pullback._arrays.kinds import is_foreign
+from pullback._arrays.layout import channels_last, channels_last_3d, contiguous_format, memory_format
 from pullback._device import CPU, device
 from pullback._modes import claim, claimed_by, modes
 from pullback._op.overrides import torch_function_enabled
 from pullback._runtime.interrupts import Block
-from pullback._tensor import PRISTINE, Tensor, new
+from pullback._tensor import PRISTINE, Tensor, new, present_dim
 
 NO_ITEM = (
     "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor, "
@@ -162,6 +163,21 @@ class BatchedTensor(Tensor):
         """The number of that device; -1 stands for the CPU."""
         return Tensor.get_device(self) if self.device is CPU else self.device.index or 0
 
+    def stride(self, dim: int | None = None) -> Any:
+        """The step in elements along each dimension of an entry, or along one."""
+        array: Any = self._array
+        if array.value is None:
+            return Tensor.stride(self, dim)
+        strides = array.value.stride()
+        if array.bdim is not None:
+            strides = strides[: array.bdim] + strides[array.bdim + 1 :]
+        return strides if dim is None else strides[present_dim(dim, array.ndim)]
+
+    def is_contiguous(self, memory_format: memory_format = contiguous_format) -> bool:
+        """True if the elements of an entry are contiguous without gaps."""
+        order = ORDERS.get(memory_format, range(self._array.ndim))
+        return len(order) == self._array.ndim and lie_in_order(self._array.shape, self.stride(), order)
+
     def storage_offset(self) -> int:
         """How many elements lie before the first of the first entry."""
         value = self._array.value  # type: ignore[attr-defined]
@@ -235,6 +251,20 @@ class BatchedTensor(Tensor):
         inner = repr(array.value).replace("\n", "\n    ")
         batch = "" if array.bdim is None else f"lvl={array.level}, bdim={array.bdim}, "
         return f"BatchedTensor({batch}value=\n    {inner}\n)"
+
+
+ORDERS = {channels_last: (0, 2, 3, 1), channels_last_3d: (0, 2, 3, 4, 1)}
+"""The dimensions from the slowest to the quickest, where these are not their own order."""
+
+
+def lie_in_order(shape: tuple[int, ...], strides: tuple[int, ...], order: Any) -> bool:
+    """Whether elements lie one after the other, the last dimension of an order running quickest."""
+    step = 1
+    for dim in reversed(order):
+        if shape[dim] != 1 and strides[dim] != step:
+            return 0 in shape
+        step *= shape[dim]
+    return True
 
 
 def around(array: Logical) -> BatchedTensor:

@@ -61,3 +61,15 @@ def test_signs_of_a_soft_margin_loss_broadcast_to_the_scores_alone(scores: Any, 
         return attempt(lambda: loss(torch.ones(scores), torch.ones(target), reduction="none"))
 
     same(program)
+
+
+@pytest.mark.parametrize("call", ["torch.pow(b, a)", "torch.addcdiv(b, a, b)", "torch.mul(a, b)", "torch.pow(a, b)"])
+@pytest.mark.parametrize("moving", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("still", ["int64", "uint8"])
+def test_a_tangent_beside_integers_has_the_dtype_of_the_result(still: str, moving: str, call: str) -> None:
+    def program(torch: Any) -> Any:
+        a, b = torch.full((3,), 2, dtype=getattr(torch, moving)), torch.full((3,), 1, dtype=getattr(torch, still))
+        out, tangent = torch.func.jvp(lambda a: eval(call, {"torch": torch, "a": a, "b": b}), (a,), (a,))
+        return out.dtype, tangent.dtype
+
+    same(program)

@@ -125,3 +125,40 @@ def test_tangents_of_complex_numbers_are_no_lazy_conjugates(name: str) -> None:
         return torch.func.jvp(getattr(torch, name), (z,), (torch.ones_like(z),))[1].is_conj()
 
     same(program)
+
+
+COPIES = [
+    "x.t().contiguous()", "x.contiguous()", "x[..., ::2].contiguous()", "x.expand(2, 3, 4).contiguous()",
+    "x.select(1, 0).contiguous()", "x.diagonal().contiguous()", "x.t().reshape(-1)", "x.reshape(-1)", "x.t().ravel()",
+    "x.narrow(0, 0, 2).contiguous()", "x.movedim(0, 1).contiguous()",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("copy", COPIES)
+@pytest.mark.parametrize("dim", [0, 1])
+def test_a_contiguous_copy_inside_vmap_is_written_to_alone(dim: int, copy: str) -> None:
+    def program(torch: Any) -> Any:
+        def function(x: Any) -> Any:
+            y = eval(copy, {"x": x})
+            y.mul_(2)
+            return x, y
+
+        return torch.vmap(function, in_dims=dim)(torch.arange(24.0).reshape((2, 3, 4) if dim == 0 else (3, 2, 4)))
+
+    same(program)
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_strides_inside_vmap_are_those_of_an_entry(dim: int) -> None:
+    def program(torch: Any) -> Any:
+        seen: list[Any] = []
+
+        def function(x: Any) -> Any:
+            for view in (x, x.t(), x[..., ::2], x.expand(2, 3, 4), x[:, :1]):
+                seen.append((view.stride(), view.is_contiguous(), view.stride(-1)))
+            return x
+
+        torch.vmap(function, in_dims=dim)(torch.ones((2, 3, 4) if dim == 0 else (3, 2, 4)))
+        return seen
+
+    same(program)

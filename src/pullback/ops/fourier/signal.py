@@ -8,7 +8,6 @@ import numpy as np
 
 from pullback._arrays.half import is_half
 from pullback._arrays.kinds import made_on
-from pullback._arrays.memory import element_strides
 from pullback._op.define import Array, function
 from pullback._runtime.messages import dim_out_of_range, shape_text
 from pullback._runtime.warnings import warn_once
@@ -155,7 +154,7 @@ def windows_of(signal: Tensor, n_fft: int, hop: int, length: int, align: bool) -
         left = (n_fft - length) // 2
         signal = constant_pad_nd(signal, (left, n_fft - length - left))
         size = signal._array.shape[1]
-    by_batch, by_sample = element_strides(signal._array)
+    by_batch, by_sample = signal.stride()
     count = 1 + (size - n_fft) // hop
     return as_strided_view(signal, (batch, count, n_fft), (by_batch, hop * by_sample, by_sample))
 

@@ -22,7 +22,7 @@ def contiguous(self: Tensor, *, memory_format: Any = contiguous_format) -> Tenso
     `memory_format` chooses the order: row-major by default, or for example `channels_last` for images.
     """
     if memory_format is contiguous_format:
-        if self._array.flags.c_contiguous:
+        if self._array.flags.c_contiguous and (type(self) is Tensor or self.is_contiguous()):
             return self
     elif self.is_contiguous(memory_format):
         return self
