@@ -318,13 +318,6 @@ INSIDE_TRANSFORMS = [
         given=(unsigned,),
     ),
     Known(
-        "dtypes of ldexp with exponents without dimensions inside vmap, where they have the one of the batch",
-        "shape dtype",
-        whole=r"\bldexp_?\(",
-        said="expected (b?float16|float32)",
-        modes=("vmap",),
-    ),
-    Known(
         "running sums and products written over truths inside transforms, which torch does not ask whether they fit",
         "raised",
         whole=r"\bcum(sum|prod)_\(",
