@@ -88,6 +88,16 @@ def arrays_of(op: Op, bound: Bound) -> list[Any]:
     return [value._array for name in op.tensors if isinstance(value := bound[name], Tensor)]
 
 
+def as_converted(op: Op, bound: Bound, arrays: Bound) -> list[Any]:
+    """The operands as they decide about the memory order: what is stretched and converted has memory of its own."""
+    given = arrays_of(op, bound)
+    named = [arrays[name] for name in op.tensors if isinstance(bound[name], Tensor)]
+    for at, (array, converted) in enumerate(zip(given, named, strict=True)):
+        if type(array) is np.ndarray is type(converted) and array.dtype is not converted.dtype and 0 in array.strides:
+            given[at] = laid_out(np.empty(array.shape, converted.dtype), [array])
+    return given
+
+
 def call(op: Op, bound: Bound, out: Any = None) -> Any:
     """The call itself, once nobody overrides it."""
     if waiting:
@@ -105,7 +115,7 @@ def call(op: Op, bound: Bound, out: Any = None) -> Any:
             who.explain(error, {name: bound[name] for name in op.tensors})
             raise
         if lays_out(op):
-            outs = laid_out(outs, deciding(op, arrays_of(op, bound)))
+            outs = laid_out(outs, deciding(op, as_converted(op, bound, arrays)))
         if out is not None:
             return write_out(op, bound, outs, out)
     finally:

@@ -15,6 +15,7 @@ from tests.fuzz.known.reason import (
     lies_on_itself,
     lies_on_operand,
     of_fewer_dimensions,
+    ones_in_other_order,
     stepped,
     stretched_and_turned,
     written_through_views,
@@ -82,6 +83,11 @@ MEMORY = [
         "strides of pointwise results of tensors both stretched and transposed, for which NumPy has its own order",
         "strides",
         given=(stretched_and_turned,),
+    ),
+    Known(
+        "strides of pointwise results, for which torch looks at the steps of dimensions of size one too",
+        "strides",
+        given=(ones_in_other_order,),
     ),
     Known(
         "running statistics that are weights as well, which torch reads after it has written them",

@@ -15,6 +15,7 @@ from tests.fuzz.known.reason import (
     expanded,
     half,
     infinite,
+    least_integer,
     mirrored,
     near,
     nowhere_finite,
@@ -49,6 +50,12 @@ ROUNDING = [
         line=r"\b(bessel_[jy][01]|airy_ai)\(",
     ),
     Known("the sign of NaN", "value", given=(signs_of_nan,)),
+    Known(
+        "divisors of the least integer, which has no absolute value",
+        "value",
+        line=r"\b(gcd|lcm)_?\(",
+        given=(least_integer,),
+    ),
     Known(
         "derivatives of factorisations of matrices with equal rows, which they do not have",
         "value",

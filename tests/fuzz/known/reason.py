@@ -157,9 +157,22 @@ def stretched_and_turned(case: Case) -> bool:
     return bool(stretched) and (turned(case.all) or any(by_columns(t) for _, ts in replayed(case) for t in ts.values()))
 
 
-def by_columns(tensor: Any) -> bool:
+def ones_in_other_order(case: Case) -> bool:
+    """A tensor has dimensions of size one whose steps say another order than that of its rows; arrays do not ask."""
+    given = [tensor for _, tensors in replayed(case) for tensor in tensors.values()]
+    return any(by_columns(tensor, least=1) and not by_columns(tensor) for tensor in given)
+
+
+def least_integer(case: Case) -> bool:
+    """There is the least integer of a dtype, which has no absolute value."""
+    given = [tensor for _, tensors in replayed(case) for tensor in tensors.values()]
+    whole = [t for t in given if not (t.is_floating_point() or t.is_complex()) and str(t.dtype) != "torch.bool"]
+    return any(bool((tensor == TORCH.module.iinfo(tensor.dtype).min).any()) for tensor in whole)
+
+
+def by_columns(tensor: Any, least: int = 2) -> bool:
     """The elements of a tensor do not lie in the order of its rows."""
-    steps = [step for step, size in zip(tensor.stride(), tensor.shape, strict=True) if size > 1 and step]
+    steps = [step for step, size in zip(tensor.stride(), tensor.shape, strict=True) if size >= least and step]
     return steps != sorted(steps, reverse=True)
 
 

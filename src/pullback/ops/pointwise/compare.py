@@ -178,19 +178,19 @@ def ge(self: Array, other: Array | Number) -> Array:
 # ------------------------------------------------------------------ logic
 
 
-@op(inplace=True)
+@op(inplace=True, promote=True)
 def logical_and(self: Array, other: Array) -> Array:
     """Compute the logical AND elementwise with broadcasting: True where both elements are nonzero."""
     return np.logical_and(self, other)
 
 
-@op(inplace=True)
+@op(inplace=True, promote=True)
 def logical_or(self: Array, other: Array) -> Array:
     """Compute the logical OR elementwise with broadcasting: True where at least one of two elements is nonzero."""
     return np.logical_or(self, other)
 
 
-@op(inplace=True)
+@op(inplace=True, promote=True)
 def logical_xor(self: Array, other: Array) -> Array:
     """Compute the logical XOR elementwise with broadcasting: True where exactly one of two elements is nonzero."""
     return np.logical_xor(self, other)
