@@ -439,7 +439,7 @@ def at_nan(case: Case) -> bool:
     at = tuple(int(n) for n in re.findall(r"\d+", place[1]))
     leaves = [leaf for _, leaf in case.program.leaves if len(leaf.shape) == len(at) and leaf.dtype in FLOATS]
     inside = [leaf for leaf in leaves if all(i < n for i, n in zip(at, leaf.shape, strict=True))]
-    return any(np.isnan(leaf.numbers().reshape(leaf.shape)[at]) for leaf in inside)
+    return any(np.isnan(leaf.laid_out()[at]) for leaf in inside)
 
 
 def in_the_end(case: Case) -> bool:
