@@ -45,7 +45,7 @@ def power_number(self: Array, exponent: Number) -> Array:
     if kind in "iu" and isinstance(exponent, int):
         exact_number(exponent, FROM_NUMPY[self.dtype])
     self, value = with_number(self, exponent)
-    simple = SIMPLE_POWERS.get(exponent)
+    simple = SIMPLE_POWERS.get(exponent) if self.dtype.char != "e" or exponent in (0, 1, 2) else None
     if simple is not None and (self.dtype.kind not in "iu" or exponent == 2):
         return simple(self)
     if abs(exponent) > 65504 and self.dtype.itemsize == 2:
@@ -63,7 +63,10 @@ SIMPLE_POWERS: dict[Any, Any] = {
     -1: inverse,
     -2: lambda self: inverse(np.square(self)),
 }
-"""The powers torch computes with products and roots, which also decides their values at -0.0 and -inf."""
+"""The powers torch computes with products and roots, which also decides their values at -0.0 and -inf.
+
+Of float16 it computes only the first of them so.
+"""
 
 
 def power_number_backward(grad: Any, self: Any, exponent: Number) -> Any:
