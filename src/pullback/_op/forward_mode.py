@@ -34,12 +34,21 @@ def push(op: Op, bound: Bound, outs: list[Any]) -> None:
     tangents = claimed_by(None, tangents_of, op, bound, outs)  # a tangent belongs where its tensor does
     for out, tangent in zip(outs, tangents, strict=False):
         if out is not None and tangent is not None and out._array.dtype.kind not in "iub":
-            of, own = tangent._array.dtype, out._array.dtype
-            # Beside inputs that hold still a rule may promote to less than the op does, and beside integers to more.
-            other = of.itemsize < own.itemsize or (bool(op.promote) and of != own)
-            alike = (of.kind == "c") == (own.kind == "c")
-            out._tangent = tangent.to(out.dtype) if alike and other else tangent
+            out._tangent = in_dtype_of(out, tangent, bool(op.promote))
             note_tangent(out)
+
+
+def in_dtype_of(out: Tensor, tangent: Tensor, promoted: bool) -> Tensor:
+    """A tangent in the dtype of its tensor, or in a wider one that an op which does not promote has given it.
+
+    Beside inputs that hold still a rule may promote to less than the op does, and beside integers to more.
+    """
+    of, own = tangent._array.dtype, out._array.dtype
+    if of.kind == "c" and own.kind != "c":  # complex numbers written into real ones
+        return tangent.real.to(out.dtype)
+    if (of.kind == "c") == (own.kind == "c") and (of.itemsize < own.itemsize or (promoted and of != own)):
+        return tangent.to(out.dtype)
+    return tangent
 
 
 def claimed(op: Op, outs: list[Any]) -> list[Any]:

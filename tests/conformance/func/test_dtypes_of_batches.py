@@ -73,3 +73,11 @@ def test_a_tangent_beside_integers_has_the_dtype_of_the_result(still: str, movin
         return out.dtype, tangent.dtype
 
     same(program)
+
+
+def test_the_tangent_of_complex_numbers_written_into_real_ones_is_real() -> None:
+    def program(torch: Any) -> Any:
+        a, b = torch.tensor([1.5, 2.5]), torch.tensor([1 + 2j])
+        return torch.func.jvp(lambda a, b: torch.as_strided_scatter(a, b, (1,), (1,), 0), (a, b), (a, b))
+
+    same(program)

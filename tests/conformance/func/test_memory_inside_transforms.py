@@ -162,3 +162,13 @@ def test_strides_inside_vmap_are_those_of_an_entry(dim: int) -> None:
         return seen
 
     same(program)
+
+
+def test_groups_of_a_transposed_entry_are_normalised_inside_vmap() -> None:
+    def program(torch: Any) -> Any:
+        def function(x: Any) -> Any:
+            return torch.native_group_norm(x.transpose(0, 2).contiguous().transpose(0, 2), None, None, 2, 6, 3, 2, 0.5)
+
+        return [part.round(decimals=4) for part in torch.vmap(function)(torch.arange(72.0).reshape(2, 2, 6, 3))]
+
+    same(program)

@@ -320,7 +320,7 @@ def order_decides(case: Case) -> bool:
         assigned = re.match(r"(\w+) = .*\bprod\(", line)
         for name, tensor in tensors.items() if assigned else ():
             names = {"torch": torch, **tensors}
-            turned = {**names, name: tensor.detach().flip(*range(tensor.ndim))}
+            turned = {**names, name: tensor.detach().flip(tuple(range(tensor.ndim)))}
             exec(line, names), exec(line, turned)
             if kinds_of(names[assigned[1]]) != kinds_of(turned[assigned[1]]):
                 return True

@@ -136,7 +136,9 @@ def native_group_norm(
             "Expected X.numel() == N * C * HxW to be true, but got false.  (Could this error message be improved?  If "
             "so, please report an enhancement request to PyTorch.)"
         )
-    if not any(input.is_contiguous(memory_format=order) for order in ORDERS.get(input.ndim, ORDERS[0])):
+    orders = ORDERS.get(input.ndim, ORDERS[0])
+    # Of a batch torch makes a contiguous one first.
+    if not hasattr(type(input), "run_op") and not any(input.is_contiguous(memory_format=order) for order in orders):
         raise RuntimeError(
             "Expected X.is_contiguous(memory_format) to be true, but got false.  (Could this error message be "
             "improved?  If so, please report an enhancement request to PyTorch.)"
