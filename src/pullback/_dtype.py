@@ -304,9 +304,9 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     """Return the smallest dtype that both dtypes promote to."""
     found = _promoted.get((type1, type2))
     if found is None:
-        _check_dtype(type1, "promote_types", "type1", 1)
-        _check_dtype(type2, "promote_types", "type2", 2)
-        found = _promoted[type1, type2] = _promote(type1, type2)
+        first = _check_dtype(type1, "promote_types", "type1", 1)
+        second = _check_dtype(type2, "promote_types", "type2", 2)
+        found = _promoted[type1, type2] = _promote(first, second)
     return found
 
 
@@ -335,16 +335,27 @@ def _promote(a: dtype, b: dtype) -> dtype:
 
 def can_cast(from_: dtype, to: dtype) -> bool:
     """Return whether an in-place operation may store a result of dtype `from_` in a tensor of dtype `to`."""
-    _check_dtype(from_, "can_cast", "from_", 1)
-    _check_dtype(to, "can_cast", "to", 2)
+    from_ = _check_dtype(from_, "can_cast", "from_", 1)
+    to = _check_dtype(to, "can_cast", "to", 2)
     return from_.category <= to.category
 
 
-def _check_dtype(value: object, function: str, argument: str, position: int) -> None:
+PYTHON_DTYPES = {float: float64, int: int64, bool: bool_, complex: complex128}
+"""The dtypes that Python's own types of numbers stand for."""
+
+
+def named_dtype(value: Any) -> Any:
+    """The dtype that one of Python's types of numbers stands for; anything else as it is."""
+    return PYTHON_DTYPES.get(value, value) if isinstance(value, type) else value
+
+
+def _check_dtype(given: object, function: str, argument: str, position: int) -> dtype:
+    value = named_dtype(given)
     if type(value) is not dtype:
         raise TypeError(
             f"{function}(): argument '{argument}' (position {position}) must be torch.dtype, not {type(value).__name__}"
         )
+    return value
 
 
 # What an operand contributes is its key: the NumPy dtype of an array with dimensions, the 1-tuple of it for a 0-d

@@ -82,3 +82,27 @@ def test_contexts_of_packages_are_decorators_too():
 def test_the_size_of_a_storage_counts_its_bytes():
     small, large = (library.ones(count).untyped_storage() for count in (1, 1000))
     assert sys.getsizeof(large) - sys.getsizeof(small) == 4 * 999
+
+
+HOMES = """
+import sys; sys.path.insert(0, sys.argv[1])
+import pickle
+import pullback, pullback.compat
+plain = pickle.dumps(pullback.nn.Parameter(pullback.ones(1)))
+pullback.compat.install()
+import torch
+print(torch.Tensor, torch.nn.Parameter, type(torch.ones(1)).__module__.partition(".")[0])
+again = pickle.dumps(torch.nn.Parameter(torch.ones(1)))
+print(again == plain, type(pickle.loads(again)) is torch.nn.Parameter, pickle.loads(pickle.dumps(torch.Tensor)))
+pullback.compat.uninstall()
+print(pullback.Tensor, type(pickle.loads(again)) is pullback.nn.Parameter)
+"""
+
+
+def test_tensors_say_they_are_torchs_while_torch_is_answered_and_pickles_do_not_depend_on_it():
+    done = subprocess.run([sys.executable, "-c", HOMES, SRC], capture_output=True, text=True, timeout=600)
+    assert done.stdout.splitlines() == [
+        "<class 'torch.Tensor'> <class 'torch.nn.parameter.Parameter'> torch",
+        "True True <class 'torch.Tensor'>",
+        "<class 'pullback._tensor.Tensor'> True",
+    ], done.stderr

@@ -112,7 +112,7 @@ class finfo:
     def __init__(self, type: "dtype | None" = None) -> None:
         if type is None:
             type = defaults.dtype
-        _check_dtype(type, "finfo", "type", 1)
+        type = _check_dtype(type, "finfo", "type", 1)
         if type.category < FLOAT:
             raise TypeError(
                 "torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'"
@@ -144,7 +144,7 @@ class iinfo:
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, type: "dtype") -> None:
-        _check_dtype(type, "iinfo", "type", 1)
+        type = _check_dtype(type, "iinfo", "type", 1)
         if type.category >= FLOAT:
             raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
         if type is bool_:

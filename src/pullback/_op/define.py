@@ -9,6 +9,7 @@ from inspect import CO_VARARGS
 from types import FunctionType
 from typing import Any
 
+from pullback._dtype import named_dtype
 from pullback._op import generate
 from pullback._op.apply import apply_operator
 from pullback._op.arguments import caller, refuse_call, refuse_wrong_types
@@ -234,6 +235,7 @@ def compile_function(f: Function, with_out: bool, numpy_names: bool) -> Any:
             given, decision = "".join(f"{n}, " for n in names), "dtype = decided(BODY_OF, dtype, out)"
             lines += [
                 "        if out is not None:",
+                *(["            dtype = named_dtype(dtype)"] if "dtype" in names else []),
                 *([f"            {decision}"] if f.out_decides == "computed" else []),
                 "            try:",
                 f"                made = {call}",
@@ -253,7 +255,7 @@ def compile_function(f: Function, with_out: bool, numpy_names: bool) -> Any:
     if notes_caller(f.params):
         head.append("    global CALLER")
     namespace = dict(generate.BASE, BODY=f.body, NAME=f.name, MISSING=MISSING, RARE=known, write_result=write_result)
-    namespace.update(refuse_missing=refuse_missing, decided=decided, BODY_OF=f)
+    namespace.update(refuse_missing=refuse_missing, decided=decided, BODY_OF=f, named_dtype=named_dtype)
     namespace["FAILED"] = failed(f, numpy_names)
     for p in f.params:
         if p.default is not REQUIRED:

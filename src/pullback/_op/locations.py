@@ -50,7 +50,10 @@ def notes_caller(params: list[Parameter]) -> bool:
 
 def scope_lines(params: list[Parameter], call: str) -> Iterator[str]:
     """Lines that call the body of a function, inside a scope if it is likely to record ops."""
-    failed = f"FAILED(error, ({', '.join(public_name(p.name) for p in params)},))"
+    failed = f"FAILED(error, ({', '.join(public_name(p.name) for p in params)},)); raise translated(error)"
+    # Python's own types of numbers stand for dtypes: that is looked at after a call has failed, and costs no other.
+    named = any([public_name(p.name) == "dtype" for p in params])
+    unless_named = "if named_dtype(dtype) is dtype: " if named else ""
     if notes_caller(params):
         first = public_name(params[0].name)
         is_tensor = f"(type({first}) is Tensor or type({first}) is Parameter)"
@@ -66,7 +69,13 @@ def scope_lines(params: list[Parameter], call: str) -> Iterator[str]:
         yield "            if code is CALLER:"
         yield "                stack.scope = (code, frame.f_lasti, None, scope, True)"
         yield f"                try: return {call}"
-        yield f"                except Exception as error: {failed}; raise translated(error)"
+        yield "                except Exception as error:"
+        yield f"                    {unless_named}{failed}"
         yield "                finally: stack.scope = scope"
     yield f"    try: return {call}"
-    yield f"    except Exception as error: {failed}; raise translated(error)"
+    yield "    except Exception as error:"
+    yield f"        {unless_named}{failed}"
+    if named:
+        yield "    dtype = named_dtype(dtype)"
+        yield f"    try: return {call}"
+        yield f"    except Exception as error: {failed}"

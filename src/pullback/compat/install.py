@@ -12,9 +12,10 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-from pullback import dtype
+from pullback import Tensor, dtype
 from pullback.compat.missing import TorchModule, own_dict, torch_modules
 from pullback.compat.torch_version import TorchVersion
+from pullback.nn import Parameter
 
 OPTIMIZERS = ["_adafactor", "adadelta", "adagrad", "adamax", "adamw", "asgd", "nadam", "radam", "rmsprop", "rprop"]
 """Modules of torch that hold an optimizer and its step as a function: those of Adam and SGD are ours, too."""
@@ -147,6 +148,8 @@ def exists(name: str) -> bool:
 
 
 finder: TorchFinder | None = None
+HOMES = {Tensor: ("torch", Tensor.__module__), Parameter: ("torch.nn.parameter", Parameter.__module__)}
+"""Classes that say they are torch's while torch is answered here: packages choose by that what to call. And ours."""
 
 
 def install() -> None:
@@ -164,6 +167,8 @@ def install() -> None:
         )
     finder = TorchFinder()
     sys.meta_path.insert(0, finder)
+    for kind, (home, _) in HOMES.items():
+        kind.__module__ = home
 
 
 def take_over(name: str) -> None:
@@ -179,6 +184,8 @@ def uninstall() -> None:
     if finder is None:
         return
     sys.meta_path.remove(finder)
+    for kind, (_, home) in HOMES.items():
+        kind.__module__ = home
     for name in finder.modules:
         sys.modules.pop(name, None)
     finder = None

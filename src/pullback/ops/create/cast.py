@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from pullback._arrays.kinds import kind_on, laid_out, made_on
 from pullback._arrays.packed import bits_of, decoded, from_bits, packed
 from pullback._device import CPU, as_device, copies, device, place_of
-from pullback._dtype import FLOAT, FROM_TYPE_NAME, NAMES, TYPE_NAME, defaults, dtype
+from pullback._dtype import FLOAT, FROM_TYPE_NAME, NAMES, TYPE_NAME, defaults, dtype, named_dtype
 from pullback._op.apply import apply
 from pullback._op.define import Array, function, linear, op
 from pullback._runtime import messages
@@ -137,6 +138,10 @@ def to_arguments(
         names = ("device", "dtype", "non_blocking", "copy")
     values = dict(zip(names, args, strict=False))
     if len(args) > len(names) or values.keys() & rest.keys() or not valid(values | rest):
+        named, words = [named_dtype(value) for value in args], {key: named_dtype(kwargs[key]) for key in kwargs}
+        if (*named, *words.values()) != (*args, *kwargs.values()):  # Python's own types of numbers
+            with suppress(TypeError):
+                return to_arguments(tuple(named), words)
         raise invalid_arguments(args, kwargs)
     values |= rest
     place, target = values.get("device"), values.get("dtype")

@@ -13,9 +13,10 @@ from pullback._arrays.layout import strided
 from pullback._arrays.memory import on_own_memory
 from pullback._arrays.packed import packed
 from pullback._device import accelerators, place_of
-from pullback._dtype import FROM_NUMPY, Number, defaults, dtype, promote_types
+from pullback._dtype import FROM_NUMPY, PYTHON_DTYPES, Number, defaults, dtype, promote_types
 from pullback._modes import claim
 from pullback._op.define import function
+from pullback._runtime import messages
 from pullback._runtime.building import loaded
 from pullback._runtime.quiet import quiet
 from pullback._runtime.warnings import warn, warn_once
@@ -26,7 +27,6 @@ from pullback.ops.create.cast import converted
 from pullback.ops.create.copy import copied
 from pullback.ops.storage_classes import TypedStorage, UntypedStorage
 
-PYTHON_DTYPES = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_, complex: dtypes.complex128}
 MOST_DIMENSIONS = 128
 FOREIGN = 256
 """The first number of the dtypes that are not NumPy's own."""
@@ -55,9 +55,9 @@ def as_dtype(name: str, value: Any) -> dtype | None:
     """The dtype an argument `dtype=` names; Python's number types name their widest."""
     if value is None or type(value) is dtype:
         return value
-    if value in (float, int, bool, complex):
+    if isinstance(value, type) and value in PYTHON_DTYPES:
         return PYTHON_DTYPES[value]
-    raise TypeError(f"{name}(): argument 'dtype' must be torch.dtype, not {type(value).__name__}")
+    raise TypeError(f"{name}(): argument 'dtype' must be torch.dtype, not {messages.type_name(value)}")
 
 
 def finished(name: str, array: Any, requires_grad: bool) -> Tensor:

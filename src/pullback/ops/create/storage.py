@@ -185,7 +185,9 @@ def reduce_tensor(self: Tensor, protocol: Any) -> Any:
     if not memory.flags.c_contiguous and not memory.flags.f_contiguous:
         array = memory = copied(array)
     offset = data_ptr(array) - data_ptr(memory) if array.size else 0
-    kind = None if type(self) in (Tensor, LazyTensor) else type(self)
+    kind: Any = None if type(self) in (Tensor, LazyTensor) else type(self)
+    if kind is Parameter:
+        kind = "Parameter"  # by this name, whatever module the class is said to be from
     attributes = dict(self.__dict__) if self.__dict__ else None
     flat = memory.reshape(-1, order="A")
     arguments = (flat, offset, array.shape, array.strides, self.requires_grad, kind, attributes)
@@ -205,6 +207,8 @@ def rebuild_tensor(
     """A tensor from its pickle."""
     memory = canonical(memory)
     array = np.ndarray(shape, memory.dtype, memory, offset, strides)
+    if kind == "Parameter":
+        kind = Parameter
     out = remade(kind or (LazyTensor if any(seen_as) else Tensor), array, requires_grad, seen_as)
     if attributes:
         out.__dict__.update(attributes)

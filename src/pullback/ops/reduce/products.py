@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pullback._arrays.memory import row_major
-from pullback._dtype import FROM_NUMPY, bool_
+from pullback._dtype import FROM_NUMPY, bool_, named_dtype
 from pullback._op.define import Array, function, linear, op
 from pullback._tensor import normal_dim
 from pullback.kernels.jit.small.choose import Scanning
@@ -211,7 +211,7 @@ def cumprod(self: Array, dim: int, *, dtype: Any = None) -> Array:
     """
     if dtype is None and (dim == -1 or dim == self.ndim - 1) and self.dtype.char in "fd":
         return RUNNING_PRODUCT.head(self)
-    if dtype is bool_ and self.ndim and self.size:
+    if named_dtype(dtype) is bool_ and self.ndim and self.size:
         raise NotImplementedError("\"cumprod_out_cpu\" not implemented for 'Bool'")
     return kernels.accumulate(np.multiply, in_dtype(self, dtype), dim)
 

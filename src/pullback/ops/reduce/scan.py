@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback._arrays.element import finfo
-from pullback._dtype import FROM_NUMPY, bool_
+from pullback._dtype import FROM_NUMPY, bool_, named_dtype
 from pullback._op.define import Array, function, linear, op
 from pullback._op.out import exactly, write_result
 from pullback._tensor import normal_dim
@@ -40,7 +40,7 @@ def cumsum(self: Array, dim: int, *, dtype: Any = None) -> Array:
     """
     if dtype is None and (dim == -1 or dim == self.ndim - 1) and self.dtype.char in "fd":
         return RUNNING_SUM.head(self)
-    if dtype is bool_ and self.ndim and self.size:
+    if named_dtype(dtype) is bool_ and self.ndim and self.size:
         raise NotImplementedError("\"cumsum_out_cpu\" not implemented for 'Bool'")
     return kernels.accumulate(np.add, in_dtype(self, dtype), dim)
 

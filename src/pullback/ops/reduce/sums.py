@@ -9,7 +9,7 @@ import numpy as np
 
 from pullback._arrays.kinds import answered
 from pullback._arrays.memory import row_major
-from pullback._dtype import FROM_NUMPY, bool_
+from pullback._dtype import FROM_NUMPY, bool_, named_dtype
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, elementwise, function, linear, op
 from pullback._runtime.messages import shape_text
@@ -97,6 +97,7 @@ def zero_where(self: Array, mask: Array) -> Array:
 def in_dtype(self: Array, dtype: Any) -> Array:
     """The summands in the dtype of the sum: as asked, int64 for integers and bools, else their own."""
     if dtype is not None:
+        dtype = named_dtype(dtype)
         if self.dtype.kind == "c" and not dtype.is_complex and dtype is not bool_:
             warn_imaginary_part()
             self = self.real
@@ -285,6 +286,11 @@ def nanmean(self: Array, dim: Any = None, keepdim: bool = False, *, dtype: Any =
     if self.dtype.category < 2:
         raise RuntimeError(
             f"nanmean(): expected input to have floating point or complex dtype but got {self.dtype.scalar_type}"
+        )
+    if dtype is not None and dtype.category < 2:
+        raise RuntimeError(
+            "nanmean(): could not infer output dtype. Optional dtype must be either a floating point or complex dtype. "
+            f"Got: {dtype.scalar_type}"
         )
     dim = dims_of(dim)
     return nansum_dim(self, dim, keepdim, dtype) / sum_dim(self == self, dim, keepdim)

@@ -10,7 +10,7 @@ import numpy as np
 from pullback._arrays.kinds import made_on
 from pullback._arrays.memory import row_major
 from pullback._arrays.sizes import LARGEST, allocated, check_ints, check_storage, counted, in_torch_words
-from pullback._dtype import dtype
+from pullback._dtype import dtype, named_dtype
 from pullback._dtype import int64 as long
 from pullback._op.define import Array, function, linear, op
 from pullback._op.out import exact
@@ -352,6 +352,7 @@ def triangle_indices(name: str, row: int, col: int, offset: int, dtype: dtype) -
         if n < 0:
             raise RuntimeError(f"{what} must be non-negative, got{n}")
     check_ints(name, {"row": row, "col": col, "offset": offset})
+    dtype = named_dtype(dtype)
     if dtype.name not in ("int32", "int64"):
         raise NotImplementedError(f"\"{name}\" not implemented for '{dtype.scalar_type}'")
     offset = max(min(offset, col), -row)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback._arrays.layout import sparse_coo, sparse_csc, sparse_csr, strided
-from pullback._dtype import FROM_NUMPY
+from pullback._dtype import FROM_NUMPY, named_dtype
 from pullback._op.define import Array, Number, function, op
 from pullback._runtime import messages
 from pullback._sparse.array import CompressedArray, SparseArray, keys_of, scatter_add
@@ -188,7 +188,7 @@ def sparse_sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
     """The sum of all elements, or along dimensions; the gradient is sparse, with the entries of `input`."""
     entries_in("coalesce", input)
     if dtype is not None:
-        input = converted(input, dtype)
+        input = converted(input, named_dtype(dtype))
     if dim is None:
         return sum_all(values_op(coalesced(input)))  # type: ignore[no-any-return]
     dims = [dim] if isinstance(dim, int) else list(dim)
@@ -275,7 +275,7 @@ def along(name: str, input: Tensor, dim: int, dtype: Any) -> tuple[Tensor, int]:
         backend = "CPU" if input.layout is strided else "SparseCsrCPU"
         raise NotImplementedError(f"Could not run 'aten::_sparse_{name}' with arguments from the '{backend}' backend.")
     if dtype is not None:
-        input = converted(input, dtype)
+        input = converted(input, named_dtype(dtype))
     if FROM_NUMPY[input._array.dtype].category != 2:
         raise NotImplementedError(f"\"{name}\" not implemented for '{FROM_NUMPY[input._array.dtype].scalar_type}'")
     return input, normal_dim(dim, input.ndim)

@@ -58,12 +58,12 @@ def compatible(param: Tensor, changed: Tensor) -> bool:
 def to(self: M, *args: Any, **kwargs: Any) -> M:
     """Change the dtype or device of parameters and buffers, in place."""
     given = [*args, *kwargs.values()]
-    wanted = next((value for value in given if isinstance(value, pullback.dtype)), None)
     like = next((value for value in given if isinstance(value, Tensor)), None)
-    if like is not None:
-        wanted = like.dtype
     probe = pullback.empty(0, device="cpu")
-    place = probe.to(*args, **{k: v for k, v in kwargs.items() if k != "memory_format"}).device  # or torch's errors
+    moved = probe.to(*args, **{k: v for k, v in kwargs.items() if k != "memory_format"})  # or torch's errors
+    place: Any = moved.device
+    named = any(isinstance(value, (pullback.dtype, type)) for value in given)  # a type of Python's names a dtype, too
+    wanted = moved.dtype if named or like is not None else None
     if like is None and not any(isinstance(value, (str, pullback.device)) for value in given):
         place = None
     format = kwargs.get("memory_format")
