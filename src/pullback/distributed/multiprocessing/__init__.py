@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from multiprocessing import *
 
 from pullback.distributed.multiprocessing import spawn as spawn
@@ -25,9 +26,12 @@ def get_sharing_strategy() -> str:
 
 
 def set_sharing_strategy(new_strategy: str) -> None:
-    """Take file descriptors; there is nothing else."""
-    if new_strategy != "file_descriptor":
-        raise NotImplementedError(f"memory is shared by file descriptors here, not by {new_strategy}")
+    """Take file descriptors. Who asks for files by name is told that memory is shared by descriptors all the same."""
+    if new_strategy not in ("file_descriptor", "file_system"):
+        known = get_all_sharing_strategies()
+        raise AssertionError(f"invalid sharing strategy {new_strategy!r}, expected one of {known}")
+    if new_strategy == "file_system":
+        warnings.warn("memory is shared by file descriptors here, not by file_system", stacklevel=2)
 
 
 init_reductions()
