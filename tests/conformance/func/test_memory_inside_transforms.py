@@ -172,3 +172,13 @@ def test_groups_of_a_transposed_entry_are_normalised_inside_vmap() -> None:
         return [part.round(decimals=4) for part in torch.vmap(function)(torch.arange(72.0).reshape(2, 2, 6, 3))]
 
     same(program)
+
+
+def test_a_captured_tensor_does_not_look_at_the_memory_of_a_batch() -> None:
+    def program(torch: Any) -> Any:
+        captured = torch.ones(2)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what is slow
+            return attempt(lambda: torch.vmap(lambda x: captured.set_(x))(torch.ones(3, 2))), captured
+
+    same(program)

@@ -193,6 +193,8 @@ def unchecked(case: Case) -> bool:
         return True
     if unsigned(case) and "atan2" in case.whole:  # of which torch takes the negative in their dtype
         return True
+    if "cholesky_ex(" in case.whole:  # of a matrix that is not positive LAPACK leaves something half done
+        return True
     if COMPARED_INTO.search(case.whole):  # and the history of what was there before stays
         return True
     if RANDOM.search(case.whole):  # by another way other numbers are drawn

@@ -86,6 +86,14 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         if source._array.dtype is not self._array.dtype:
             mine, its = self.dtype.cpp_name, source.dtype.cpp_name
             raise RuntimeError(f"Could not set tensor of type {its} to a tensor of type {mine}")
+        if getattr(source._array, "bdim", None) is not None and not hasattr(type(self), "run_op"):
+            raise RuntimeError(
+                "vmap: aten::set_(self, *extra_args) is not possible because there exists a Tensor `other` in "
+                "extra_args that has more elements than `self`. This happened due to `other` being vmapped over but "
+                f"`self` not being vmapped over at level {source._array.level}. Please try to use out-of-place "
+                "operators instead of aten::set_. If said operator is being called inside the PyTorch framework, "
+                "please file a bug report instead."
+            )
         array = stored(source)
         return looking_at(self, array if size is None else window(array, storage_offset, size, stride), source)
     untyped = source.untyped()
