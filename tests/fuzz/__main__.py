@@ -83,7 +83,9 @@ class Run:
                 self.ended(state)
                 continue
             state[1] = time.monotonic()
-            if kind == "program":
+            if kind == "writing":
+                state[2] = (what, more)
+            elif kind == "program":
                 state[2] = (what, more)
                 self.counts["programs"] += 1
                 self.since += 1

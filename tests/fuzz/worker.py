@@ -59,6 +59,7 @@ def batch(
             wanted = [i for i in range(first, first + THEME) if i >= begin and only in (None, i)]
             theme = Theme((seed, first)) if wanted else None
             for i in wanted:
+                pipe.send(("writing", i, ""))  # torch tries each line, and may die of it
                 yield i, write((seed, i), theme, chosen)
 
     for i, program in programs():
