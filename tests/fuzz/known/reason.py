@@ -191,23 +191,18 @@ def unchecked(case: Case) -> bool:
     """There is none, or what it gives is wrong, as some of torch's gradients are, or not a derivative."""
     if unknown(case) or "as_strided_scatter(" in case.whole or (half(case) and "matrix_exp(" in case.whole):
         return True
-    if unsigned(case) and "atan2" in case.whole:  # of which torch takes the negative in their dtype
-        return True
-    if "cholesky_ex(" in case.whole:  # of a matrix that is not positive LAPACK leaves something half done
-        return True
-    if COMPARED_INTO.search(case.whole):  # and the history of what was there before stays
-        return True
-    if RANDOM.search(case.whole):  # by another way other numbers are drawn
+    if NOT_ALIKE.search(case.whole) or (unsigned(case) and "atan2" in case.whole):
         return True
     if "max_unpool" in case.whole:  # of two elements that go to one place one is seen, and both get its gradient
         return True
     return expanded(case) and bool(re.search(r"\bstd\w*\(", case.whole))  # at zero there is no derivative
 
 
-COMPARED_INTO = re.compile(r"\b(eq|ne|lt|le|gt|ge|logical_\w+|is\w+|signbit|any|all)\(.*out=")
-RANDOM = re.compile(
-    r"\b(rand\w*|normal_?|uniform_|bernoulli_?|\w*dropout\w*|poisson|exponential_|geometric_|log_normal_)\("
+NOT_ALIKE = re.compile(
+    r"\b(rand\w*|normal_?|uniform_|bernoulli_?|\w*dropout\w*|poisson|\w+_normal_|geometric_|exponential_|cholesky_ex)\("
+    r"|\b(eq|ne|lt|le|gt|ge|logical_\w+|is\w+|signbit|any|all)\(.*out="
 )
+"""By another way other numbers are drawn, left half done, or written over those whose history stays."""
 
 
 def left_over(case: Case) -> bool:
@@ -365,8 +360,7 @@ def wrapped(case: Case) -> bool:
 
 def written_later(case: Case) -> bool:
     """A line writes to a tensor after another has made one."""
-    lines = case.program.lines
-    return any(WRITTEN.search(line) for line in lines[1:])
+    return any(WRITTEN.search(line) for line in case.program.lines[1:])
 
 
 def of_nothing(case: Case) -> bool:
