@@ -28,6 +28,7 @@ WORDS = {
     "floats": "tuple of floats",
     "Tensors": "tuple of Tensors",
     "Numbers": "tuple of Scalars",
+    "ScalarList": "tuple of Scalars",
     "dtype": "torch.dtype",
     "layout": "torch.layout",
     "device": "torch.device",

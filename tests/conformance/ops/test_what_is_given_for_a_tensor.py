@@ -74,15 +74,12 @@ MORE = """
     native_dropout(v, 0.5, True)
 """
 # `max(x, None)` and its like are read as `max(x)`; a number is an operand, and a list a tolerance, where a tensor is
-# one; which of two statistics is missing; torch's keywords are in the order of a hash table; functions of two names.
+# one; functions of two names.
 DIFFERENT = {
-    "clamp": 4,
-    "gradient": 8,
     "inner": 1,
     "linalg.pinv": 5,
     "max": 2,
     "min": 2,
-    "native_batch_norm": 2,
     "poisson_nll_loss": 1,
     "special.polygamma": 8,
     "trapz": 16,
