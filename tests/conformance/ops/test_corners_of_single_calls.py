@@ -310,3 +310,18 @@ def test_ranks_are_those_of_the_matrices_and_not_of_every_right_hand_side(shapes
         return [tuple(part.shape) for part in torch.linalg.lstsq(matrix, other, driver=driver)]
 
     same(program)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "float16"])
+@pytest.mark.parametrize("power", ["float64", "float32", "float16"])
+@pytest.mark.parametrize("exponent", [600.5, 100.25, -600.5])
+def test_powers_of_two_of_one_number_for_another(exponent: float, power: str, dtype: str) -> None:
+    if (power, dtype) == ("float64", "float16"):
+        pytest.skip("torch computes in the memory of the result, which is too narrow")
+
+    def program(torch: Any) -> Any:
+        x = torch.tensor(0.5, dtype=getattr(torch, dtype))
+        by = torch.tensor(exponent, dtype=getattr(torch, power))
+        return torch.ldexp(x, by), attempt(lambda: x.clone().ldexp_(by))
+
+    same(program)

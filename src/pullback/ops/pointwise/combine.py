@@ -419,13 +419,13 @@ def heaviside(input: Array, values: Array) -> Array:
 
 
 def powers_of_two(self: Array, other: Array) -> Array:
-    """2**other as ldexp computes it: in the precision of self if other is one number, by exp if self is complex."""
+    """2**other as ldexp computes it: one number in the precision of self, by exp if self is complex."""
     kind = self.dtype.kind
     if kind == "f" and other.dtype.kind in "iu":
         return number_to_power(2.0, other.astype(self.dtype))
     if other.dtype.kind != "f" or kind not in "fc":
         return number_to_power(2.0, other)
-    if self.ndim and not other.ndim:
+    if not other.ndim and (self.ndim or self.real.dtype == np.float64):
         other = other.astype(self.real.dtype)
     if kind == "f":
         return number_to_power(2.0, other)
