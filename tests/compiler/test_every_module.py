@@ -83,13 +83,7 @@ def test_a_module_gives_what_it_gives_eagerly(text):
             module.train(call < 3)
             inputs = MODULES[text]()
             inputs = tuple([x.requires_grad_() * 1 if x.is_floating_point() and call % 2 else x for x in inputs])
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                out = function(*inputs)
-            wanting = [t for t in tensors_in(out) if t.requires_grad]
-            if wanting:
-                sum((t * 0.5).sum() for t in wanting).backward()
-            steps.append(seen(out))
+            steps.append(seen(passed_both_ways(function, inputs)))
             steps.append([None if p.grad is None else seen(p.grad) for p in module.parameters()])
             steps.append([seen(b) for b in module.buffers()])
             steps.append(torch.get_rng_state().numpy().copy())
@@ -103,6 +97,17 @@ def test_a_module_gives_what_it_gives_eagerly(text):
         assert bool(reasons) == (text in RUN_AS_THEY_ARE), reasons
 
 
+def passed_both_ways(function, inputs):
+    """The result of a call, after a backward pass from all of it that wants gradients."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        out = function(*inputs)
+    wanting = [t for t in tensors_in(out) if t.requires_grad]
+    if wanting:
+        sum((t * 0.5).sum() for t in wanting).backward()
+    return out
+
+
 def resized(inputs, size):
     """The same inputs with a first dimension of another size, where they share one."""
     first = next((x.shape[0] for x in inputs if x.dim()), 0)
@@ -114,12 +119,7 @@ def called(function, module, inputs):
     which only eager code tells."""
     inputs = [x.detach().requires_grad_() if x.is_floating_point() else x for x in inputs]
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            out = function(*inputs)
-        wanting = [t for t in tensors_in(out) if t.requires_grad]
-        if wanting:
-            sum((t * 0.5).sum() for t in wanting).backward()
+        out = passed_both_ways(function, inputs)
     except (RuntimeError, ValueError, IndexError, AssertionError) as error:
         return [(type(error).__name__, str(error).partition("\n")[0])]
     grads = [None if p.grad is None else seen(p.grad) for p in (*inputs, *module.parameters())]

@@ -131,11 +131,11 @@ def written_by(program: Program) -> set[int]:
     return {slot.memory for step in program.steps for slot in step.writes}
 
 
-def pairs_apart(program: Program) -> list[tuple[int, int]]:
+def pairs_apart(program: Program, written: set[int]) -> list[tuple[int, int]]:
     """Pairs of externals, by place, of which one is written: whether they share memory decides what is read."""
     externals = program.externals
     place = {external.slot.memory: i for i, external in enumerate(externals)}
-    written = written_by(program) & place.keys()
+    written = written & place.keys()
     last = max([at for at, step in enumerate(program.steps) if step.kind == EFFECT], default=-1)
     if any([slot.memory in place for step in program.steps[last + 1 :] for slot in step.reads()]) and last >= 0:
         # After an effect, which writes to what it knows itself, something that was there before is read.
@@ -222,7 +222,7 @@ def entry_function(arguments: Arguments, program: Program, facts: dict[int, Fact
     for number, slot in enumerate(slots):  # tensors that showed one array
         if slots.index(slot) != number:
             lines.append(f"if e{number} is not e{slots.index(slot)}: return None")
-    for one, other in pairs_apart(program):
+    for one, other in pairs_apart(program, written):
         lines.append(f"if may_share(e{one}, e{other}): return None")
     returned += [where for _, where in program.numbers]
     lines.append(f"return ({''.join([one + ', ' for one in returned])})")

@@ -5,25 +5,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from pullback._arrays.sizes import LARGEST
-from pullback._dtype import INT
 from pullback._op.define import function
 from pullback._runtime.warnings import warn
 from pullback._tensor import Tensor
+from pullback.ops.create.filled import is_int
 from pullback.ops.nn.image.upsample import upsample_ops
 from pullback.ops.nn.pool.adaptive import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 
 NDIM = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3, "lanczos": 2}
 MODES = {"linear": "linear", "bilinear": "linear", "trilinear": "linear", "bicubic": "cubic", "lanczos": "lanczos"}
-
-
-def is_whole(n: Any) -> bool:
-    """True for what counts as one size: also NumPy's integers, and tensors of one integer."""
-    if isinstance(n, Tensor):
-        return n.numel() == 1 and n.dtype.category == INT
-    return isinstance(n, (int, np.integer)) and not isinstance(n, bool)
 
 
 def sizes_and_factors(input: Any, size: Any, scale_factor: Any, rounded: bool) -> tuple[Any, Any]:
@@ -54,7 +45,7 @@ def sizes_and_factors(input: Any, size: Any, scale_factor: Any, rounded: bool) -
             raise TypeError("expected scale_factor to be a number or a tuple of numbers, but got a tuple with Tensor")
         return None, tuple(scale_factor)
     if not isinstance(size, (list, tuple)):
-        if not is_whole(size):
+        if not is_int(size):
             raise TypeError(f"expected size to be an int or a tuple of ints, but got {type(size).__name__}")
         return (int(size),) * dim, None
     if len(size) != dim:
@@ -62,7 +53,7 @@ def sizes_and_factors(input: Any, size: Any, scale_factor: Any, rounded: bool) -
             "Input and output must have the same number of spatial dimensions, but got input with spatial dimensions "
             f"of {spatial} and output size of {size}. {form} output size in (o1, o2, ...,oK) format."
         )
-    if not all([is_whole(n) for n in size]):
+    if not all([is_int(n) for n in size]):
         raise TypeError(
             "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size "
             f"with types {[type(n) for n in size]}"
