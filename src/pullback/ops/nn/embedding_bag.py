@@ -41,31 +41,33 @@ def row_factors(
     offsets: Array,
     bag: Array,
     bag_size: Array,
-    padding_idx: int,
     mode: int,
     by_frequency: bool,
     count: int,
 ) -> Array:
-    """What the gradient of its bag is multiplied with before it reaches each row; nothing reaches the padding."""
+    """What the gradient of its bag is multiplied with before it reaches each row."""
     out = np.ones(indices.size, grad.dtype)
     if mode == MEAN:
         out /= np.maximum(bag_size[bag], 1).astype(grad.dtype)
     if by_frequency:
         out /= kernels.bag_frequencies(indices, count).astype(grad.dtype)
-    if padding_idx >= 0:
-        out[indices == padding_idx] = 0
     if offsets.size > grad.shape[0]:
         out[offsets[-1] :] = 0
     return out
 
 
 def rows_of_grad(
-    grad: Any, indices: Any, offsets: Any, bag_size: Any, padding_idx: int, mode: int, by_frequency: bool, count: int
+    grad: Any, indices: Any, offsets: Any, bag_size: Any, mode: int, by_frequency: bool, count: int
 ) -> Any:
     """The gradient that arrives at each row that was looked up."""
     bag = bag_numbers(grad, indices, offsets)
-    factors = row_factors(grad, indices, offsets, bag, bag_size, padding_idx, mode, by_frequency, count)
+    factors = row_factors(grad, indices, offsets, bag, bag_size, mode, by_frequency, count)
     return index_select(grad, 0, bag) * unsqueeze(factors, 1)
+
+
+def but_for_padding(rows: Any, indices: Any, padding_idx: int) -> Any:
+    """Rows, of which nothing reaches the padding: also where zero times its elements is NaN."""
+    return where(unsqueeze(indices == padding_idx, 1), 0, rows) if padding_idx >= 0 else rows
 
 
 def table_grad(
@@ -88,12 +90,10 @@ def table_grad(
         return scatter_add(zeros_of(grad, (count, grad.shape[1])), 0, result3, grad * unsqueeze(result2 > 0, 1))
     if sparse and scale_grad_by_freq:
         raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
-    rows = rows_of_grad(grad, indices, offsets, result2, padding_idx, mode, scale_grad_by_freq, count)
+    rows = rows_of_grad(grad, indices, offsets, result2, mode, scale_grad_by_freq, count)
     if per_sample_weights is not None:
-        factors = unsqueeze(per_sample_weights, 1)
-        if padding_idx >= 0:  # whatever the weight of the padding is
-            factors = where(unsqueeze(indices == padding_idx, 1), 0, factors)
-        rows = rows * factors
+        rows = rows * unsqueeze(per_sample_weights, 1)
+    rows = but_for_padding(rows, indices, padding_idx)
     if sparse:
         return embedding_sparse_backward(rows, indices, count, padding_idx, False)
     return embedding_dense_backward(rows, indices, count, -1, False)
@@ -101,8 +101,8 @@ def table_grad(
 
 def samples_grad(grad: Any, weight: Any, indices: Any, offsets: Any, result2: Any, mode: int, padding_idx: int) -> Any:
     """The gradient of the weights of the samples; only this one needs the table."""
-    rows = rows_of_grad(grad, indices, offsets, result2, padding_idx, mode, False, 0)
-    return sum_dim(rows * index_select(weight, 0, indices), (1,))
+    rows = rows_of_grad(grad, indices, offsets, result2, mode, False, 0)
+    return sum_dim(but_for_padding(rows * index_select(weight, 0, indices), indices, padding_idx), (1,))
 
 
 def bag_tangents(

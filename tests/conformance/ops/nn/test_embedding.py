@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.both import on_both
+from tests.conformance.both import on_both, same
 from tests.conformance.ops.expressions import agree
 
 F = "torch.nn.functional"
@@ -105,3 +105,28 @@ def test_the_table_may_change_after_a_lookup(torch: Any) -> Any:
     first = torch.nn.functional.embedding_bag(numbers, weight, max_norm=2.0)
     second = torch.nn.functional.embedding(numbers, weight, max_norm=1.0)
     return [first, second, torch.autograd.grad(first.sum() + second.sum(), weight)]
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+@pytest.mark.parametrize("place", ["table", "weights of samples", "gradient"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_nothing_reaches_the_padding_of_a_bag_not_even_zero_times_nan(
+    mode: str, dtype: str, place: str, bad: float
+) -> None:
+    def program(torch: Any) -> Any:
+        table = torch.arange(1.0, 26, dtype=getattr(torch, dtype)).reshape(5, 5)
+        weights = torch.arange(1.0, 10, dtype=table.dtype).reshape(3, 3)
+        grad = torch.ones(3, 5, dtype=table.dtype)
+        {"table": table[2], "weights of samples": weights[0, :1], "gradient": grad[0]}[place].fill_(bad)
+        wanting = [table.requires_grad_(), *([weights.requires_grad_()] if mode == "sum" else [])]
+        bags = torch.nn.functional.embedding_bag(
+            torch.tensor([[2, 1, 1], [0, 2, 4], [2, 0, 0]]),
+            table,
+            mode=mode,
+            padding_idx=2,
+            per_sample_weights=weights if mode == "sum" else None,
+        )
+        return torch.autograd.grad(bags, wanting, grad)
+
+    same(program)
