@@ -274,16 +274,21 @@ def window_of(slices: Node, base: Tensor, view: View) -> Callable[[Tensor], Edge
         written._edge, written._requires_grad = whole(), True
         if not steps:
             return regenerate(result, written)
-        before = grad_enabled.get()
-        try:
-            grad_enabled.set(True)
-            for _, step in steps:
-                written = step(written)
-        finally:
-            grad_enabled.set(before)
+        for _, step in steps:
+            written = recorded(step, written)
         return written._edge
 
     return edge
+
+
+def recorded(view: Callable[..., Tensor], tensor: Tensor, *args: Any) -> Tensor:
+    """A view of a tensor with its history, also where nothing is recorded."""
+    before = grad_enabled.get()
+    try:
+        grad_enabled.set(True)
+        return view(tensor, *args)
+    finally:
+        grad_enabled.set(before)
 
 
 def move_retained(tensor: Tensor, old: Edge | None) -> None:

@@ -111,3 +111,23 @@ def test_what_is_detached_is_so_on_every_level_and_in_place_on_the_innermost(sou
         return TRANSFORMS[name](torch, lambda x: function(x) + 0, x)
 
     same(lambda torch: attempt(lambda: program(torch)))
+
+
+@pytest.mark.parametrize("inner", ["jvp", "jacfwd"])
+@pytest.mark.parametrize("source", ["x.var()", "x.clone() ** 3"])
+def test_a_shape_changed_unrecorded_leaves_the_tangent_its_history(source: str, inner: str) -> None:
+    def program(torch: Any) -> Any:
+        def function(x: Any) -> Any:
+            y = eval(source, {"x": x})
+            with torch.no_grad():
+                y.squeeze_()
+            return (3 * y).sum()
+
+        def pushed(x: Any) -> Any:
+            if inner == "jacfwd":
+                return torch.func.jacfwd(function)(x)
+            return torch.func.jvp(function, (x,), (torch.ones_like(x),))[1]
+
+        return torch.func.jacrev(pushed)(torch.tensor([1.0, 2.0, 4.0], dtype=torch.float64))
+
+    same(program)

@@ -14,7 +14,7 @@ from pullback._lazy import stored
 from pullback._modes import is_grad_enabled
 from pullback._op.define import function, op
 from pullback._tensor import Tensor, bump_version, extra_of
-from pullback.autograd.view import check_inplace, wants_grad
+from pullback.autograd.view import check_inplace, recorded, wants_grad
 from pullback.ops.shape.dims import t, transpose
 from pullback.ops.shape.reshape import ints, squeeze_all, squeeze_dim, squeeze_dims, unsqueeze
 from pullback.ops.shape.slicing import as_strided_view
@@ -48,7 +48,8 @@ def reform(self: Tensor, view: Any, *args: Any) -> Tensor:
         if self._view is not None:
             self._view.version = self._counter[0]
     if out._tangent is not None:
-        self._tangent = out._tangent
+        # What is not recorded here may be by a transform further out, which sees the tangent.
+        self._tangent = out._tangent if is_grad_enabled() else recorded(view, self._tangent, *args)
     return self
 
 
