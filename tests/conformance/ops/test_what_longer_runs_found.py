@@ -485,3 +485,33 @@ def test_equal_numbers_do_not_deviate_nor_do_their_derivatives(dtype: str, name:
         return (spread != 0).sum(), (x.grad.abs() > 1e-6).sum()
 
     same(program)
+
+
+@pytest.mark.parametrize(
+    "call", ["ones(3).tensor_split(n)", "ones(3).tensor_split(torch.tensor(n))", "ones(0).chunk(n)",
+             "ones(0).hsplit(n)", "ones(0).unsafe_chunk(n)"],
+)  # fmt: skip
+def test_more_parts_than_any_memory_holds_are_refused_at_once(call: str) -> None:
+    agree(f"torch.{call}".replace("(n)", "(2**40)"))
+
+
+@pytest.mark.parametrize("shape", [(1, 2), (5, 2), (5, 1)])
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_take_along_dim_keeps_its_own_indices_whatever_becomes_of_those_it_was_given(
+    dim: int, shape: tuple[int, int]
+) -> None:
+    def program(torch: Any) -> Any:
+        x = torch.arange(10.0).reshape(5, 2).requires_grad_()
+        indices = torch.ones(shape, dtype=torch.int64)
+        taken = torch.take_along_dim(x, indices, dim)
+        saved = taken.grad_fn._saved_index
+        indices.zero_()
+        return torch.autograd.grad(taken.sum(), x), saved.stride(), saved._version
+
+    same(program)
+
+
+@pytest.mark.parametrize("call", ["(torch.ones(2, 0), i(2, 1), 1)", "(torch.ones(2, 3), i(1, 0), 0)",
+                                  "(torch.ones(2, 0), i(2, 0), 1)", "(torch.ones(2, 3), i(3, 3), 1)"])  # fmt: skip
+def test_take_along_dim_of_nothing_and_of_sizes_that_do_not_fit(call: str) -> None:
+    agree(f"torch.take_along_dim{call}".replace("i(", "torch.zeros(dtype=torch.int64, size=(").replace("),", ")),"))

@@ -7,21 +7,22 @@ from typing import Any
 import numpy as np
 
 from pullback._arrays.element import exact_number
-from pullback._arrays.kinds import answered, read_for
+from pullback._arrays.kinds import answered
 from pullback._arrays.memory import overlaps, row_major
 from pullback._dtype import FROM_NUMPY
 from pullback._op.define import Array, Number, function, linear, not_implemented, op
 from pullback._op.inplace import run_inplace
 from pullback._op.out import exact, exactly, no_overlap
-from pullback._runtime.messages import no_dimensions
+from pullback._runtime.messages import no_dimensions, size_mismatch
 from pullback._runtime.warnings import warn_once
-from pullback._tensor import Tensor, wrap
+from pullback._tensor import Tensor
 from pullback.kernels.numpy.index import gather as kernels
 from pullback.kernels.numpy.index import slices
 from pullback.kernels.numpy.index.subscript import is_inside
 from pullback.ops.create.copy import clone, copied
 from pullback.ops.nn.unrecorded import arrays_of
 from pullback.ops.pointwise.arithmetic import scaled
+from pullback.ops.pointwise.remainder import remainder
 from pullback.ops.reduce.sums import sum_all
 from pullback.ops.shape.reshape import expand, reshape_to, view_, zeros_of
 from pullback.ops.supported import same_dtype_elsewhere, warn_if_expanded
@@ -73,14 +74,12 @@ def take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None) -> Ten
     mine, its = list(self._array.shape), list(indices._array.shape)
     for d in range(len(mine)):
         if d != dim and mine[d] != its[d]:
+            if mine[d] != 1 != its[d]:
+                raise RuntimeError(size_mismatch(mine[d], its[d], d))
             mine[d] = its[d] = its[d] if mine[d] == 1 else mine[d]
-    size = mine[dim]
-    # Here, unlike in gather, indices outside count around.
-    if type(indices) is not Tensor and hasattr(type(indices), "run_op"):
-        indices = indices.remainder(size) if size else indices
-    elif not read_for((indices._array,), is_inside)(indices._array, size):
-        indices = wrap(np.remainder(indices._array, size))
-    return gather(expand(self, tuple(mine)), dim, expand(indices, tuple(its)))
+    # Here, unlike in gather, indices outside count around; the rest is a tensor of its own, whatever becomes of these.
+    around = remainder(expand(indices, tuple(its)), mine[dim])
+    return gather(expand(self, tuple(mine)), dim, around)
 
 
 # ------------------------------------------------------------------ scatter

@@ -387,6 +387,16 @@ def unsafe_split_with_sizes(self: Array, split_sizes: Any, dim: int = 0) -> list
     return pieces(self, split_sizes, dim)
 
 
+MOST_PARTS = 1 << 32
+"""No memory holds the handles of more tensors than these."""
+
+
+def check_parts(count: int) -> None:
+    """A number of parts that no memory holds is refused before the first is made."""
+    if count > MOST_PARTS:
+        raise RuntimeError("std::bad_alloc")
+
+
 def chunk_size(self: Any, chunks: int, dim: int) -> tuple[int, int]:
     """The size of the dimension, and of a piece if it is cut into at most `chunks` equal ones."""
     if self.ndim == 0:
@@ -394,6 +404,8 @@ def chunk_size(self: Any, chunks: int, dim: int) -> tuple[int, int]:
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     size = self.shape[normal_dim(dim, self.ndim)]
+    if not size:
+        check_parts(chunks)
     return size, (size + chunks - 1) // chunks
 
 

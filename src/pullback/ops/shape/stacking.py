@@ -11,7 +11,7 @@ from pullback._dtype import defaults
 from pullback._op.define import Array, function, op
 from pullback._runtime.warnings import warn_once
 from pullback._tensor import Tensor, fresh, normal_dim
-from pullback.ops.shape.join import cat
+from pullback.ops.shape.join import cat, check_parts
 from pullback.ops.shape.reshape import expand, reshape_to, unsqueeze, view_
 from pullback.ops.shape.slicing import slice_
 from pullback.ops.supported import all_tensors, invalid_combination, listed
@@ -153,6 +153,7 @@ def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: int = 0, *
     if isinstance(wanted, int):
         if wanted <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {wanted}")
+        check_parts(wanted)
         small, large = divmod(size, wanted)
         bounds = [i * small + min(i, large) for i in range(wanted + 1)]
     else:
