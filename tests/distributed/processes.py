@@ -53,6 +53,7 @@ def start(source: str, size: int, library: str, folder: str, **variables: str) -
         environment = {**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(size)}
         environment |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1"}
         environment |= {"LIBRARY": library, "RECORDS": f"{folder}/{rank}.json", "PYTHONPATH": str(ROOT / "src")}
+        environment |= {"PYTHONFAULTHANDLER": "1"}  # who dies of a signal says where
         environment |= variables
         command = [sys.executable, "-c", START + source + END]
         with open(f"{folder}/{rank}.txt", "w") as output:
@@ -61,7 +62,7 @@ def start(source: str, size: int, library: str, folder: str, **variables: str) -
     return started
 
 
-def finish(started: list[subprocess.Popen[str]], seconds: float = 60) -> list[int]:
+def finish(started: list[subprocess.Popen[str]], seconds: float = 600) -> list[int]:
     """Wait for all, and end those that do not."""
     end = time.monotonic() + seconds
     try:
@@ -78,7 +79,7 @@ def finish(started: list[subprocess.Popen[str]], seconds: float = 60) -> list[in
 
 
 def run_ranks(
-    source: str, size: int = 2, library: str = "pullback", seconds: float = 60, **variables: str
+    source: str, size: int = 2, library: str = "pullback", seconds: float = 600, **variables: str
 ) -> list[Any]:
     """What each rank of a program recorded."""
     with tempfile.TemporaryDirectory() as folder:

@@ -92,7 +92,7 @@ record("too large", lambda: refused(f"{folder}/one", {"rows": torch.zeros(8, 6)}
 def folder():
     """A folder with checkpoints that four ranks have saved, and what they recorded."""
     with tempfile.TemporaryDirectory() as path:
-        yield path, run_ranks(SAVING, 4, seconds=300, FOLDER=path)
+        yield path, run_ranks(SAVING, 4, FOLDER=path)
 
 
 def test_four_ranks_save_and_two_load_what_they_need(folder):
@@ -121,7 +121,7 @@ def test_four_ranks_save_and_two_load_what_they_need(folder):
             records["one rank fails"][:2] == ["CheckpointException", [0]]
             and "redistribute it" in records["one rank fails"][2]
         )
-    for records in run_ranks(LOADING, 2, seconds=300, FOLDER=path):
+    for records in run_ranks(LOADING, 2, FOLDER=path):
         assert records["same"] and records["later"]
         kind, ranks, text = records["too large"]
         assert (kind, ranks) == ("CheckpointException", [0, 1])

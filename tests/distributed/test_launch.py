@@ -35,7 +35,7 @@ def launch(folder, *words, ok=True):
         text=True,
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-        timeout=60,
+        timeout=600,
     )
     assert (done.returncode == 0) == ok, done.stderr
     return done

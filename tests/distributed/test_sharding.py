@@ -175,7 +175,7 @@ dist.barrier()
 
 
 def test_training_in_parts_is_training_in_one_piece():
-    for records in run_ranks(PROGRAM, 4, seconds=300):
+    for records in run_ranks(PROGRAM, 4):
         for name in (
             "fully_shard",
             "kept",

@@ -13,8 +13,8 @@ SHORT = timedelta(milliseconds=50)
 
 
 def tcp_pair():
-    held = dist.TCPStore("127.0.0.1", 0, 1, True, timedelta(seconds=10))
-    return held, dist.TCPStore("127.0.0.1", held.port, None, False, timedelta(seconds=10))
+    held = dist.TCPStore("127.0.0.1", 0, 1, True, timedelta(seconds=400))
+    return held, dist.TCPStore("127.0.0.1", held.port, None, False, timedelta(seconds=400))
 
 
 def pair(kind, tmp_path):
@@ -54,7 +54,7 @@ def test_a_wait_in_vain_ends_and_one_that_is_not_goes_on(kind, tmp_path):
     one.set_timeout(SHORT)
     with pytest.raises(RuntimeError, match=r"[Tt]imeout"):
         one.get("never")
-    one.set_timeout(timedelta(seconds=10))
+    one.set_timeout(timedelta(seconds=400))
     later = threading.Timer(0.05, lambda: other.set("soon", "here"))
     later.start()
     assert one.get("soon") == b"here"

@@ -109,7 +109,7 @@ def test_processes_that_a_program_for_torch_spawns_find_pullback_too(tmp_path):
     (tmp_path / "program.py").write_text(SPAWNING)
     command = [sys.executable, "-m", "pullback", "run", "program.py"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, timeout=600)
     assert (done.stdout, done.stderr) == ("pullback 0 3\n", "")
 
 
@@ -190,10 +190,10 @@ def test_tensors_of_a_device_go_by_way_of_the_host():
 
 
 def swap(given, taken):
-    x, view, half, param, empty = given.get(timeout=30)
+    x, view, half, param, empty = given.get(timeout=600)
     x += 1
     taken.put((x * 2, x.tolist(), view.stride(), half.dtype, type(param).__name__, param.requires_grad, empty.shape))
-    given.get(timeout=30)
+    given.get(timeout=600)
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
@@ -205,11 +205,11 @@ def test_tensors_in_queues_share_their_memory(method):
     child.start()
     x, half = torch.arange(3.0), torch.ones(2, dtype=torch.bfloat16)
     given.put((x, torch.ones(2, 3).t(), half, torch.nn.Parameter(torch.ones(1)), torch.empty(0, 2)))
-    doubled, seen, strides, dtype, kind, wants, shape = taken.get(timeout=30)
+    doubled, seen, strides, dtype, kind, wants, shape = taken.get(timeout=600)
     assert x.tolist() == seen == [1.0, 2.0, 3.0] and doubled.tolist() == [2.0, 4.0, 6.0]  # the child has written here
     assert (strides, dtype, kind, wants, shape) == ((1, 3), torch.bfloat16, "Parameter", True, (0, 2))
     given.put(None)
-    child.join(30)
+    child.join(600)
     assert child.exitcode == 0
     product = torch.ones(2, requires_grad=True) * 2
     with pytest.raises(RuntimeError, match="Cowardly refusing to serialize non-leaf tensor which requires_grad"):

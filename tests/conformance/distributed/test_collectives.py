@@ -21,7 +21,7 @@ for name, call in {
     "timeout": lambda: dist.init_process_group("gloo", timeout=3),
 }.items():
     record("before " + name, call)
-dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=60))
+dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=400))
 record("twice", lambda: dist.init_process_group("gloo"))
 world = dist.group.WORLD
 record("facts", lambda: (world.rank(), world.size(), world.name(), world.group_desc, dist.get_backend(),
@@ -105,7 +105,7 @@ record("all_to_all_single wrong splits", lambda: dist.all_to_all_single(torch.ze
 MESSAGES = """
 import datetime
 T, r = torch.tensor, RANK
-dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=60))
+dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=400))
 def back_and_forth():
     x = T([5.0])
     if r == 0:

@@ -11,7 +11,7 @@ nn, r = torch.nn, RANK
 DDP = nn.parallel.DistributedDataParallel
 warnings.simplefilter("ignore")
 torch.set_num_threads(1)
-dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=60))
+dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=400))
 join = import_module(f"{torch.__name__}.distributed.algorithms.join")
 Zero = import_module(f"{torch.__name__}.distributed.optim").ZeroRedundancyOptimizer
 
