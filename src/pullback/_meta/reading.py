@@ -16,12 +16,12 @@ import numpy as np
 
 from pullback._arrays.kinds import is_foreign, kinds
 from pullback._arrays.reading import Globals, Module, Reading, is_filled
-from pullback._dtype import defaults as defaults_of
 from pullback._meta import functions as functions  # whose rules are asked for by name
 from pullback._meta import rules
 from pullback._meta.array import MetaArray, NoValues
 from pullback._op.declare import Op
 from pullback._op.patch import unpatched
+from pullback._op.readings import by_kind, on_floats
 from pullback._runtime.messages import NO_META_VALUES
 from pullback._tensor import wrap
 from pullback.kernels import compiled
@@ -138,20 +138,8 @@ def forward_of(op: Op) -> Any:
     """The forward of an op in this reading."""
     forward = read(op.declared)
     if op.of_complex is not None:
-        plain, other = forward, read(op.of_complex)
-        forward = lambda first, *args, **kwargs: (other if first.dtype.kind == "c" else plain)(first, *args, **kwargs)
-    return in_floats(forward) if op.floats else forward
-
-
-def in_floats(forward: Any) -> Any:
-    """A forward of an op that counts integers as the default dtype."""
-
-    def kernel(first: Any, *args: Any, **kwargs: Any) -> Any:
-        if getattr(first, "dtype", defaults_of.numpy).kind in "iub":
-            first = first.astype(defaults_of.numpy)
-        return forward(first, *args, **kwargs)
-
-    return kernel
+        forward = by_kind(forward, read(op.of_complex))
+    return on_floats(op, forward) if op.floats else forward
 
 
 def no_room(name: str) -> None:

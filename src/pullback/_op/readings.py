@@ -74,7 +74,7 @@ def array_reading(value: Any) -> Any:
     if declared is not None:
         if type(declared) is not Op:
             return reread(declared.body)
-        return on_floats(declared) if declared.floats else forward_of(declared)
+        return on_floats(declared, forward_of(declared)) if declared.floats else forward_of(declared)
     return reread(value)
 
 
@@ -104,28 +104,27 @@ def forward_of(op: Op) -> Any:
 def by_kind(forward: Any, of_complex: Any) -> Any:
     """One function for complex numbers and another for all others."""
 
-    def kernel(first: Any, *args: Any) -> Any:
-        return (of_complex if first.dtype.kind == "c" else forward)(first, *args)
+    def kernel(first: Any, *args: Any, **kwargs: Any) -> Any:
+        return (of_complex if first.dtype.kind == "c" else forward)(first, *args, **kwargs)
 
     return kernel
 
 
-def on_floats(op: Op) -> Any:
+def on_floats(op: Op, forward: Any) -> Any:
     """The array kernel of an op that counts integers as the default dtype, where NumPy would choose another.
 
     Beside floating point numbers they have the dtype of those.
     """
-    forward = forward_of(op)
     if len(op.promote) > 1:
 
-        def promoted(first: Any, second: Any, *args: Any) -> Any:
+        def promoted(first: Any, second: Any, *args: Any, **kwargs: Any) -> Any:
             one, other = (getattr(given, "dtype", defaults.numpy) for given in (first, second))
             if one.kind in "iub":
                 one = defaults.numpy if other.kind in "iub" else other
                 first = first.astype(one)
             if other.kind in "iub":
                 second = second.astype(one)
-            return forward(first, second, *args)
+            return forward(first, second, *args, **kwargs)
 
         return promoted
 
