@@ -465,6 +465,16 @@ def test_histograms_of_a_number_too_large_to_have_neighbours(source: str) -> Non
     agree(source)
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float64"])
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_ranges_of_histograms_that_a_dtype_does_not_hold(dtype: str, count: int) -> None:
+    x = f"torch.full(({count},), 5, dtype=torch.{dtype})"
+    for ends in ("1e17, 1e17", "1e39, 1e39", "-1e5, 1e5", "300, 301", "1e30, 1e30", "-1e39, 5", "2, 1"):
+        agree(f"torch.histc({x}, 3, {ends})")
+    for value in ("1e30", "-1e17") if dtype != "float16" else ("65504.0", "-65504.0", "2048.0"):
+        agree(f"torch.histc(torch.full(({count},), {value}, dtype=torch.{dtype}), 3)")
+
+
 @pytest.mark.parametrize(
     "source",
     [
@@ -656,6 +666,16 @@ def test_functions_that_copy_their_result_into_out_record_the_copy(call: str) ->
     for out in ("torch.empty(0)", "torch.empty(0, dtype=torch.float64)", "torch.empty(0, dtype=torch.int64)"):
         agree(f"{made}; b = torch.linalg.{call}, out={out}); [b, type(b.grad_fn).__name__]")
         agree(f"{made}; b = torch.linalg.{call}, out={out}); b.sum().backward(); a.grad")
+
+
+@pytest.mark.parametrize(
+    "made", ["torch.ones(3, 2)[:0]", "torch.ones(3, 2)[1:1]", "torch.ones(3, 2).resize_(0, 2)", "torch.ones(2)[:0]",
+             "torch.ones(3, 2)[:0, :1]", "torch.ones(0, 2)", "torch.ones(3, 2)[:, :0]"],
+)  # fmt: skip
+@pytest.mark.parametrize("index", ["[0]", "[1]", "[0, 1]"])
+def test_slices_that_are_not_there_of_a_tensor_whose_memory_holds_more(made: str, index: str) -> None:
+    for call in ("index_fill_(0, i, 1)", "index_fill_(0, i, torch.tensor(1.0))", "index_copy_(0, i, torch.ones(s))"):
+        agree(f"i = torch.tensor({index}); x = {made}; s = [len(i), *x.shape[1:]]; x.{call}")
 
 
 INDEXED = ["torch.ones(3, 2)", "torch.ones(2, 3, 2)", "torch.ones(0, 3)", "torch.ones(3, 0)", "torch.ones(2, 0, 2)"]

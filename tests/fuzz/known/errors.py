@@ -83,6 +83,12 @@ ERRORS = [
         said="Tensor must have a last dimension with stride 1",
         given=(empty,),
     ),
+    Known(
+        "where tensors without elements lie in memory, which nobody keeps",
+        "error",
+        said=r"IndexError: [\s\S]*is out of bounds for dimension [\s\S]*setStorage|setStorage[\s\S]*IndexError",
+        given=(empties,),
+    ),
     Known("leaves in memory of NumPy's, which torch does not resize", RAISED, said="not resizable"),
     Known(
         "biases of another dtype, which some of torch's convolutions take",

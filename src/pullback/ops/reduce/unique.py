@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback._arrays.element import convert_number
+from pullback._arrays.element import convert_number, exact_number
+from pullback._arrays.half import is_half
 from pullback._arrays.sizes import LARGEST, allocated, check_numel
 from pullback._arrays.sizes import bincount as counted
 from pullback._dtype import FROM_NUMPY, float64, result_numpy_dtype
@@ -156,11 +157,13 @@ def histc(self: Array, bins: int = 100, min: Number = 0, max: Number = 0) -> Arr
         raise RuntimeError(f"torch.histc: range of [{low:g}, {high:g}] is not finite")
     if low == high:
         low, high = low - 1, high + 1
-    if low > high:
+    if low > high or (low == high and is_half(self.dtype)):
         raise RuntimeError("torch.histc: max must be larger than min")
     if self.dtype.kind in "iub":
         kernel = "linspace_cpu" if self.dtype.kind == "b" else "histogram_cpu"
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{FROM_NUMPY[self.dtype].scalar_type}'")
+    for edge in (low, high):  # torch makes elements of them
+        exact_number(edge, FROM_NUMPY[self.dtype])
     return kernels.histc(self, bins, low, high)
 
 

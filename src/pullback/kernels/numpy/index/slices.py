@@ -11,7 +11,7 @@ import numpy as np
 from pullback._arrays.element import exact_number
 from pullback._arrays.half import SINGLE, is_half
 from pullback._arrays.kinds import answered
-from pullback._arrays.memory import contiguous_strides
+from pullback._arrays.memory import contiguous_strides, memory_of, storage_offset
 from pullback._dtype import FROM_NUMPY
 from pullback._runtime import messages
 from pullback.kernels.jit.small.choose import Placing
@@ -71,14 +71,17 @@ def outside(array: Array, dim: int, index: Array) -> Exception:
     return IndexError("index out of range in self" + which_outside(index, size))
 
 
-def no_room(array: Array, dim: int, index: Array) -> RuntimeError:
+def no_room(array: Array, dim: int, index: Array, where: str = "") -> Exception:
     """Torch's error for writing slices of an array that has none: it looks at the memory as if there were some."""
     sizes = [index.size if d == dim else n for d, n in enumerate(array.shape)]
     steps = [0 if d == dim else step for d, step in enumerate(contiguous_strides(array.shape))]
-    needed = (sum((n - 1) * step for n, step in zip(sizes, steps, strict=True)) + 1) * array.itemsize
+    offset, held = storage_offset(array), memory_of(array).nbytes
+    needed = (offset + sum((n - 1) * step for n, step in zip(sizes, steps, strict=True)) + 1) * array.itemsize
+    if needed <= held:  # a part of more, or what was larger before
+        return IndexError(where + out_of_bounds(first_outside(index, 0), dim, 0) + which_outside(index, 0))
     return RuntimeError(
-        f"setStorage: sizes {sizes}, strides {steps}, storage offset 0, and itemsize {array.itemsize} requiring a "
-        f"storage size of {needed} are out of bounds for storage of size 0"
+        f"setStorage: sizes {sizes}, strides {steps}, storage offset {offset}, and itemsize {array.itemsize} requiring "
+        f"a storage size of {needed} are out of bounds for storage of size {held}"
     )
 
 
@@ -249,7 +252,7 @@ def check_index_copy(array: Array, dim: int, index: Array, source: Array) -> int
         )
     size = array.shape[dim] if array.ndim else 1
     if index.size and not size and source.size:
-        raise no_room(array, dim, index)
+        raise no_room(array, dim, index, "index_copy_(): ")
     if not is_inside(index, size) and array.size:  # slices without elements may lie anywhere
         said = "index_copy_(): " + out_of_bounds(first_outside(index, size), dim, size)
         raise IndexError(said + which_outside(index, size))
