@@ -31,6 +31,11 @@ SUMMING = re.compile(
 
 SATURATING = re.compile(r"\b(log)?(tanh|sigmoid|softmax|softmin|erf|erfc|ndtr|gelu|silu|softplus)_?\(")
 """Functions that come so near to a whole number that a rounding error decides whether they reach it."""
+CURVED = re.compile(
+    r"\b(a?(sin|cos|tan)h?|arc\w+|atan2|sinc|exp(2|m1|it)?|log(2|10|1p|it)?|logaddexp2?|xlog1?py|(l|di|mvl|poly|multi)?gamma\w*"
+    r"|zeta|pow|float_power|__r?pow__|hypot|i[01]e?|erf(inv|cx)|rsqrt|mish|s?elu|celu|softsign|logcumsumexp)_?\("
+)
+"""Functions whose whole numbers are rounded ones, but at whole numbers: the sine of what is nearly pi / 2 is one."""
 
 CANCELLING = re.compile(r"\bcross\(")
 """Ops whose errors are as large as a rounding error of the largest product they subtract: nothing may be left of it."""
@@ -99,7 +104,11 @@ class Shaking:
         share = torch.from_numpy(self.draw.uniform(-size, size, tuple(wide.shape))).to(wide.dtype)
         finite = torch.where(torch.isfinite(wide), wide, torch.zeros_like(wide))
         by = finite * share
-        exact = (wide * 2 == torch.round(wide * 2)) & (wide.abs() <= EXACT) & (not SATURATING.search(line))
+        exact = looks_exact(wide) & (not SATURATING.search(line))
+        if CURVED.search(line):
+            for operand in before:
+                if operand.shape == tensor.shape:
+                    exact = exact & looks_exact(operand).reshape(tensor.shape + (1,) * (wide.ndim - tensor.ndim))
         largest = max([largest_of(operand) for operand in before], default=0.0)
         if MIXING.search(line):
             scale = finite.abs().amax() + (largest * largest if CANCELLING.search(line) else 0.0)
@@ -121,6 +130,15 @@ class Shaking:
                 same = (tensor.reshape(-1, 1) == operand.reshape(1, -1)).any(1).reshape(tensor.shape)
                 by = torch.where(same, torch.zeros_like(by), by)
         return by
+
+
+def looks_exact(tensor: Any) -> Any:
+    """Which elements are small whole numbers or halves of them."""
+    if tensor.is_complex():
+        return looks_exact(tensor.real) & looks_exact(tensor.imag)
+    if not tensor.is_floating_point():
+        return torch.ones_like(tensor, dtype=torch.bool)
+    return (tensor * 2 == torch.round(tensor * 2)) & (tensor.abs() <= EXACT)
 
 
 def largest_of(tensor: Any) -> float:
