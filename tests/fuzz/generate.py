@@ -200,6 +200,8 @@ class Writer:
             self.names = before
             return
         self.lines.append(line)
+        if any(size < 0 for tensor in made for size in tensor.shape):
+            self.ended = True  # a size whose overflow torch has let wrap around, and of which nothing can be made
         # What some reductions leave behind their result nobody has written.
         held = {value.untyped_storage().data_ptr() for value in before.values() if isinstance(value, torch.Tensor)}
         new = [tensor for tensor in made if tensor._base is None and tensor.untyped_storage().data_ptr() not in held]

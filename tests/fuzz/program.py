@@ -110,15 +110,19 @@ def line_by_line(program: Program, library: Library, leaves: dict[str, Any]) -> 
     for line in program.lines:
         try:
             run(line, names)
-        except Exception as error:
+            seen.append((line, shown(line, names, library)))
+        except Exception as error:  # of the line, or of a look at what it made: a size may have become negative
             return [*seen, (line, Raised(error))]
-        if assigned := ASSIGNED.match(line):
-            seen.append((line, describe(library, names[assigned[1]], lambda tensor: looked_at(library, tensor))))
-        else:
-            seen.append((line, [looked_at(library, names[name]) for name in NAMES.findall(line) if name in names]))
     for name in leaves:
         seen.append((f"{name} in the end", [looked_at(library, names[name]), ("version", names[name]._version)]))
     return seen
+
+
+def shown(line: str, names: dict[str, Any], library: Library) -> Any:
+    """All that can be compared of what a line has made, or of what it names."""
+    if assigned := ASSIGNED.match(line):
+        return describe(library, names[assigned[1]], lambda tensor: looked_at(library, tensor))
+    return [looked_at(library, names[name]) for name in NAMES.findall(line) if name in names]
 
 
 def looked_at(library: Library, tensor: Any) -> dict[str, Any]:

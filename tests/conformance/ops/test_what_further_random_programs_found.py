@@ -456,3 +456,13 @@ def test_istft_runs_inside_vmap(dims: tuple[int, int | None]) -> None:
             return torch.func.vmap(lambda s, w: torch.istft(s, 8, window=w), dims)(spectra, windows)
 
     same(program)
+
+
+@pytest.mark.parametrize("dim", ["-(2**31)", "-(2**31) + 1", "2**31"])
+@pytest.mark.parametrize(
+    "call", ["argsort(x, d)", "sort(x, d)", "argmax(x, d)", "argmin(x, d)", "cat([x, x], d)", "amax(x, d)",
+             "cumsum(x, d)", "tensordot(x, x, ([d], [0]))", "argsort(x, d, True)", "cat([x[:0], x], d)"],
+)  # fmt: skip
+def test_a_dimension_that_numpy_takes_for_all_is_out_of_range(call: str, dim: str) -> None:
+    agree(f"d = {dim}; x = torch.arange(6.0).reshape(2, 3); torch.{call}")
+    agree(f"d = {dim}; x = torch.arange(3.0); torch.{call}")

@@ -14,7 +14,7 @@ from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, function, linear, op
 from pullback._op.out import as_input, exactly, write_result
 from pullback._runtime.messages import shape_text
-from pullback._tensor import Tensor
+from pullback._tensor import Tensor, normal_dim
 from pullback.autograd.tracebacks import trim
 from pullback.autograd.view import wants_grad
 from pullback.kernels.numpy.reduce.dims import total
@@ -259,7 +259,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
             raise RuntimeError("both inputs should have same dtype")
         same = None if a.dtype.category >= 2 else a.dtype  # sums of integers are no int64 here
         for i, j in zip(dims_a, dims_b, strict=True):
-            n, m = a.shape[i], b.shape[j]
+            n, m = a.shape[normal_dim(i, a.ndim)], b.shape[normal_dim(j, b.ndim)]
             if m == 1 and n != 1:
                 a = sum_dim(a, (i,), True, same)
             elif n == 1 and m != 1:

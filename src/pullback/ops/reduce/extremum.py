@@ -350,9 +350,8 @@ def where_extreme(name: str, self: Array, dim: int | None, keepdim: bool) -> Arr
         raise RuntimeError(f"{name}(): does not support {'complex' if self.dtype.kind == 'c' else 'bool'} input")
     if not self.size:
         refuse_empty(name, self, dim, IndexError)
-    if not self.ndim and dim is not None:
-        axes((dim,), 0)
-        dim = None
+    if dim is not None:
+        dim = axes((dim,), self.ndim)
     found = position(name, self, dim, keepdim) if self.size >= LARGE else None
     return getattr(self, name)(dim, None, keepdims=keepdim) if found is None else found[1]
 

@@ -27,6 +27,10 @@ def check_parts(tensors: Any, dim: int) -> None:
             raise TypeError(f"expected Tensor as element {nr} in argument 0, but got {messages.type_name(tensor)}")
 
 
+ALL_DIMENSIONS = -(2**31)
+"""The number NumPy takes for all dimensions of what it joins."""
+
+
 def check_cat(tensors: list[Array], dim: int) -> None:
     """Raise torch's errors for tensors that cannot be joined."""
     if not tensors:
@@ -94,6 +98,8 @@ def cat(tensors: list[Array], dim: int = 0) -> Array:
 
 def in_rows(tensors: list[Array], dim: int) -> Array:
     """The same, of tensors whose shapes fit."""
+    if dim == ALL_DIMENSIONS:
+        raise np.exceptions.AxisError(dim, tensors[0].ndim)
     out = concatenate(tensors, dim)
     return out if out.flags.c_contiguous or channels_are_last(tensors) else np.ascontiguousarray(out)
 

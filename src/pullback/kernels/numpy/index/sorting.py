@@ -29,10 +29,10 @@ def argsort(array: Array, dim: int, descending: bool = False) -> Array:
         return np.zeros((), np.int64)
     if array.size >= MANY_TO_SORT and (made := by_digits(array, dim, descending)) is not None:
         return made[1]
+    if not -array.ndim <= dim < array.ndim:  # NumPy takes the least of its integers for all dimensions
+        raise np.exceptions.AxisError(dim, array.ndim)
     if not descending:
         return array.argsort(dim, "stable")
-    if not -array.ndim <= dim < array.ndim:
-        raise np.exceptions.AxisError(dim, array.ndim)
     if array.ndim == 1 and array.dtype.kind == "f" and array.size:
         order = np.negative(array).argsort(dim, "stable")
         last = array[order[-1]]
