@@ -98,7 +98,9 @@ def refuse_integers(self: Any, tensor1: Any, tensor2: Any, value: Number) -> Non
     tensor1=lambda grad, tensor2, value: grad * conj(value / tensor2),
     tensor2=lambda grad, tensor1, tensor2, value: -grad * conj(times_number(tensor1, value) / (tensor2 * tensor2)),
     result=lambda self_t, tensor1_t, tensor2_t, tensor1, tensor2, value: (
-        self_t + tensor1_t * (value / tensor2) - tensor2_t * (times_number(tensor1, value) / (tensor2 * tensor2))
+        self_t
+        + times_number(tensor1_t / tensor2, value)
+        - times_number(tensor1 * (tensor2_t / tensor2) / tensor2, value)  # not by a square, which may vanish
     ),
 )
 def addcdiv(self: Array, tensor1: Array, tensor2: Array, *, value: Number = 1) -> Array:
@@ -151,7 +153,7 @@ def check_weight(self: Tensor, end: Tensor, weight: Tensor) -> None:
     vmap_inplace="inplace arithmetic",
     self=lambda grad, weight: mul_number(grad, (1 - weight).conjugate()),
     end=lambda grad, weight: mul_number(grad, weight.conjugate()),
-    result=lambda self_t, end_t, weight: self_t * (1 - weight) + end_t * weight,
+    result=lambda self_t, end_t, weight: lerp_number(self_t, end_t, weight),
 )
 def lerp_number(self: Array, end: Array, weight: Number) -> Array:
     """Interpolate with one weight."""
@@ -192,7 +194,7 @@ def step_from_nearer(weight: Number, dtype: np.dtype[Any]) -> tuple[bool, Array]
     end=lambda grad, weight: grad * conj(weight),
     weight=lambda grad, self, end: grad * conj(end - self),
     result=lambda self_t, end_t, weight_t, self, end, weight: (
-        self_t * (1 - weight) + end_t * weight + weight_t * (end - self)
+        lerp_tensor(self_t, end_t, weight) + weight_t * (end - self)
     ),
 )
 def lerp_tensor(self: Array, end: Array, weight: Array) -> Array:
@@ -253,7 +255,7 @@ def hypot(self: Array, other: Array) -> Array:
     numpy=("arctan2",),
     self=lambda grad, self, other: grad * other * inverse_square(self, other),
     other=lambda grad, self, other: grad * -self * inverse_square(self, other),
-    result=lambda self_t, other_t, self, other: (self_t * other - other_t * self) * inverse_square(self, other),
+    result=lambda self_t, other_t, self, other: (self_t * other - other_t * self) / (self * self + other * other),
 )
 def atan2(self: Array, other: Array) -> Array:
     """Compute the angle of the points with `input` as y and `other` as x, elementwise with broadcasting.

@@ -9,6 +9,7 @@ import numpy as np
 from pullback._dtype import FROM_NUMPY
 from pullback._op.define import Array, op
 from pullback.ops.pointwise.arithmetic import conj, real_part, sgn
+from pullback.ops.pointwise.trigonometric import cos, sin
 from pullback.ops.supported import refuse
 
 WHOLE = {"float16": np.dtype(np.complex64), "float32": np.dtype(np.complex64), "float64": np.dtype(np.complex128)}
@@ -76,7 +77,9 @@ def complex_from_parts(real: Array, imag: Array) -> Array:
     autocast="float32",
     abs=lambda grad, result: real_part(conj(grad) * sgn(result)),
     angle=lambda grad, result: real_part(conj(grad) * (result * 1j)),
-    result=lambda abs_t, angle_t, result: sgn(result) * abs_t + result * 1j * angle_t,
+    result=lambda abs_t, angle_t, angle, result: (
+        complex_from_parts(cos(angle), sin(angle)) * abs_t + result * 1j * angle_t
+    ),
 )
 def polar(abs: Array, angle: Array) -> Array:
     """Build a complex tensor from polar coordinates: `abs * (cos(angle) + 1j * sin(angle))`.

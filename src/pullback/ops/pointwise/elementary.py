@@ -426,7 +426,8 @@ def angle_backward(grad: Any, self: Any) -> Any:
 
 def turn(self: Any) -> Any:
     """The direction in which the angle of a complex number grows, by how fast it does."""
-    return where_tensors(self != 0, self * 1j / (self * conj(self)), 0)
+    size = abs(self)
+    return where_tensors(self != 0, self * 1j / (size * size), 0)
 
 
 # ------------------------------------------------------------------ conjugates made at once

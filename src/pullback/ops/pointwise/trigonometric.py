@@ -228,7 +228,9 @@ def acosh(self: Array) -> Array:
 
 def acosh_slope(self: Any) -> Any:
     """The derivative of acosh; of real numbers the formula goes on below -1, where the function is not defined."""
-    return conj(rsqrt(self - 1) * rsqrt(self + 1)) if complex_valued(self) else rsqrt(self * self - 1)
+    if not complex_valued(self):
+        return rsqrt(self * self - 1)
+    return conj(rsqrt(self + -1) * rsqrt(self + 1))  # both sums with one sign of zero, by which roots take their side
 
 
 @op(
