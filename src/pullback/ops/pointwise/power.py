@@ -118,21 +118,25 @@ def real_like(change: Any, self: Any) -> Any:
 
 def power_backward_self(grad: Any, self: Any, exponent: Any) -> Any:
     """The gradient for the base."""
-    exponent = beside(exponent, self)
+    self, exponent = beside(self, exponent)
     return where_tensors(exponent != 0, grad * conj(exponent * power_tensors(self, exponent - 1)), 0)
 
 
-def beside(exponent: Any, self: Any) -> Any:
-    """A whole exponent in the dtype of the base, in which torch computes with it; NumPy would choose a wider one."""
-    whole = isinstance(exponent, np.ndarray) and exponent.dtype.kind in "iub" and self.dtype.kind in "fc"
-    return exponent.astype(self.dtype) if whole else exponent
+def beside(self: Any, exponent: Any) -> tuple[Any, Any]:
+    """Arrays in the dtypes in which torch computes with them: NumPy would choose a wider one beside whole exponents."""
+    if isinstance(exponent, np.ndarray):
+        if exponent.dtype.kind in "iub" and self.dtype.kind in "fc":
+            return self, exponent.astype(self.dtype)
+        if exponent.dtype.kind == "c" and self.dtype.kind == "f":
+            return self + 0j, exponent
+    return self, exponent
 
 
 def power_backward_exponent(grad: Any, self: Any, exponent: Any, result: Any) -> Any:
     """The gradient for the exponent: zero to a nonnegative power stays zero when the power moves."""
     still = logical_and(self == 0, not_negative(exponent))
     if complex_valued(exponent) and not complex_valued(self):
-        self = self + 0j
+        self = self + zeros_of(result, result.shape)
     return grad * where_tensors(still == 0, conj(result * log(self)), 0)
 
 
