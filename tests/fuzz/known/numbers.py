@@ -78,9 +78,9 @@ ROUNDING = [
         given=(complex_numbers,),
     ),
     Known(
-        "the sign of a zero in the negative of a complex number, which torch's vectors lose and single elements keep",
+        "the sign of a zero in the negative of a complex number, or in a difference: torch loses it in some or in all",
         "value",
-        whole=r"\bneg_?\([\s\S]*\b(sqrt|rsqrt|log\w*|pow|float_power|angle)_?\(",
+        whole=r"(\b(neg|r?sub)_?|__[ri]?(sub|neg)__)\([\s\S]*\b(sqrt|rsqrt|log\w*|pow|float_power|angle)_?\(",
         given=(complex_numbers, mirrored),
     ),
     Known(
@@ -156,6 +156,14 @@ NOT_FINITE = [
         "value",
         line=r"\b(__[ri]?(add|sub)_|r?sub|add|diff|index_add|trapezoid|trapz|cumulative_trapezoid|logdet)_?\(|[-+]= ",
         said=r"expected \([^)]*nan",
+    ),
+    Known(
+        "derivatives at infinite complex numbers, of which torch adds (1+0j) times: here one minus a square",
+        "value",
+        line=r"\b(atanh|arctanh)\(",
+        said=r"expected \([^)]*nan",
+        modes=("backward", *TRANSFORMS),
+        given=(special,),
     ),
     Known(
         "signs of infinite complex numbers, of which torch's vectors and single elements have other parts",

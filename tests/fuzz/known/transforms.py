@@ -197,9 +197,9 @@ INSIDE_TRANSFORMS = [
         modes=PUSHED,
     ),
     Known(
-        "torch's tangents of silu of complex numbers, which are those of the conjugate slope",
+        "torch's tangents of silu and soft margins of complex numbers, which are those of the conjugate slope",
         "value",
-        whole=r"\bsilu\(",
+        whole=r"\b(silu|soft_margin_loss)\(",
         said="j",
         modes=("jvp", *HESSIANS),
     ),

@@ -21,6 +21,7 @@ from pullback.ops.shape.slicing import (
     slice_,
     window_geometry,
 )
+from pullback.ops.supported import complex_valued
 
 
 def overwritten(self: Array, src: Array, window: Any) -> Array:
@@ -128,6 +129,8 @@ def scatter_window(self: Array, src: Array, size: Any, stride: Any, storage_offs
 def scattered_tangent(self_t: Any, src_t: Any, base: Any, size: Any, stride: Any, storage_offset: int | None) -> Any:
     """The tangent of a copy with a window overwritten, however the tangents lie in memory."""
     window = window_geometry(base, size, stride, storage_offset)
+    if complex_valued(self_t) or not complex_valued(src_t):
+        src_t = src_t.to(self_t.dtype)
     return as_strided_zeroed(self_t, base, window) + as_strided_backward(src_t, *base, window)
 
 

@@ -271,7 +271,8 @@ def soft_margin_loss_backward(grad_output: Array, self: Array, target: Array, re
     check_neg(target)
     target = in_dtype_of(self, target)
     odds = exp(-target * self)
-    return -(target * odds) / (1 + odds) * share(grad_output, reduction, self.shape)
+    slope = -(target * odds) / (1 + odds) * share(grad_output, reduction, self.shape)
+    return slope.astype(self.dtype, copy=False)
 
 
 def soft_margin_curve(grad: Any, grad_output: Any, self: Any, target: Any, reduction: int) -> Any:
