@@ -194,7 +194,7 @@ NOT_FINITE = [
     Known(
         "gradients of NaN through functions of several pieces, which torch's vectors and single elements pass or not",
         "value",
-        whole=r"\b(soft|hard)\w+\(|relu6\(|logit_?\(",
+        whole=r"\b(soft|hard)\w+\(|\b[cs]?elu_?\(|relu6\(|logit_?\(",
         modes=("backward", *TRANSFORMS),
         given=(at_nan,),
     ),

@@ -210,6 +210,13 @@ INSIDE_TRANSFORMS = [
         modes=("backward", "double"),
     ),
     Known(
+        "tensors given another shape in place unrecorded: torch's nodes get gradients of a shape they do not know",
+        "accepted",
+        whole=r"no_grad\(\): \w+\." + RESHAPED,
+        said="returned an invalid gradient at index",
+        modes=(*HESSIANS,),
+    ),
+    Known(
         "leaves that set_ gives other memory unrecorded: what was computed of them leads torch to a leaf nobody has",
         "value raised",
         whole=r"no_grad\(\): \w+\.set_\(",
