@@ -16,7 +16,7 @@ from typing import Any
 
 from pullback._op import asked
 from pullback._op.declare import Declaration
-from pullback._op.missing import MISSING
+from pullback._op.missing import MISSING, UNNAMED
 from pullback._op.parser import refusal, signatures
 from pullback._op.signatures import NUMPY_NAMES, public_name
 from pullback._tensor import Tensor
@@ -39,7 +39,14 @@ def refuse_wrong_types(
     given = [value is not p.default and value is not MISSING for p, value in zip(params, values, strict=True)]
     # As many by position as it takes to come to the last one that is not what it would be anyway.
     count = max([nr for nr, p in enumerate(params, 1) if given[nr - 1] and not p.keyword_only], default=0)
-    keywords = tuple([name for g, name, p in zip(given, names, params, strict=True) if g and p.keyword_only])
+    count = next((nr for nr, value in enumerate(values[:count]) if value is UNNAMED), count)
+    keywords = tuple(
+        [
+            name
+            for nr, (name, p) in enumerate(zip(names, params, strict=True))
+            if given[nr] and (p.keyword_only or nr >= count)
+        ]
+    )
     by_name = dict(zip(names, values, strict=True)) | {"out": out}
     name, method = name.lstrip("_"), False
     kwargs = {key: by_name[key] for key in keywords}

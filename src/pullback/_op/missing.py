@@ -16,6 +16,17 @@ MISSING = Missing()
 """The default of an argument that is required, but may come under another name."""
 
 
+class Unnamed:
+    """The default of dimensions that nobody named, where None names all of them; shown as None."""
+
+    def __repr__(self) -> str:
+        return "None"
+
+
+UNNAMED = Unnamed()
+"""A sum or mean of everything is another function in torch than one along all dimensions."""
+
+
 def lacking(value: Any) -> bool:
     """True for the default of a required argument."""
     return value is MISSING

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests.conformance.both import evaluated, same
 from tests.conformance.ops.arrays import DTYPES, agree, arrays, names
 
 WHOLE = names("all amax amin any argmax argmin count_nonzero max mean median min nansum norm prod std sum var")
@@ -64,3 +66,28 @@ def test_sums_in_another_dtype_agree(x: np.ndarray, dtype: str) -> None:
 @given(arrays(dtypes=["float32", "float64", "int64"], special=False), st.integers(-2, 2), st.booleans())
 def test_sorted_values_agree(x: np.ndarray, dim: int, descending: bool) -> None:
     agree(lambda torch, x: torch.sort(x, dim=dim, descending=descending, stable=True), x)
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "nansum", "var", "std"])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_all_dimensions_by_name_are_another_call_than_none(name: str, keepdim: bool) -> None:
+    def program(torch: Any) -> Any:
+        x = torch.arange(6.0).reshape(2, 3).requires_grad_()
+        call = getattr(torch, name)
+        positional = () if name in ("var", "std") and keepdim else ((None, keepdim) if keepdim else (None,))
+        for made in (call(x), call(x, dim=None, keepdim=keepdim), call(x, *positional), getattr(x, name)(dim=None)):
+            saved = ("dim", "keepdim", "correction")
+            yield made.shape, type(made.grad_fn).__name__, [getattr(made.grad_fn, f"_saved_{s}", "no") for s in saved]
+            yield torch.autograd.grad(made.sum(), x)
+
+    same(lambda torch: list(program(torch)))
+
+
+@pytest.mark.parametrize("call", ["torch.sum(x, keepdim=True)", "x.mean(keepdim=True)", "torch.mean(x, keepdim=True)"])
+def test_a_sum_of_everything_keeps_no_dimensions(call: str) -> None:
+    same(lambda torch: evaluated(call, {"torch": torch, "x": torch.ones(2, 3)}))
+
+
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_logarithms_of_sums_have_to_be_told_along_what(keepdim: bool) -> None:
+    same(lambda torch: torch.logsumexp(torch.ones(2, 3), None, keepdim))

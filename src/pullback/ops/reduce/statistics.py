@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback._op.define import Array, Number, function, op
+from pullback._op.missing import UNNAMED
 from pullback._op.named import plain_tuple
 from pullback._runtime.warnings import warn
 from pullback.kernels.complex_functions import from_parts
@@ -189,10 +190,12 @@ def arguments(name: str, dim: Any, unbiased: bool | None, correction: Number | N
     """Torch's three ways to ask for a variance, as dim and correction."""
     if type(dim) is int and unbiased is None:
         return (dim,), 1 if correction is None else correction
+    named = dim is not UNNAMED
+    dim = dim if named else None
     if type(dim) is bool and unbiased is None:
         dim, unbiased = None, dim
     if unbiased is None:
-        return dims_of(dim), (1 if correction is None and dim is not None else correction)
+        return dims_of(dim), (1 if correction is None and named else correction)
     if correction is not None or type(dim) is bool:
         raise TypeError(f"{name}() received an invalid combination of arguments: give either unbiased or correction")
     return dims_of(dim), int(unbiased)
@@ -201,7 +204,7 @@ def arguments(name: str, dim: Any, unbiased: bool | None, correction: Number | N
 @function(out=True, numpy=("var",))
 def var(
     self: Array,
-    dim: Any = None,
+    dim: Any = UNNAMED,
     unbiased: bool | None = None,
     keepdim: bool = False,
     *,
@@ -221,7 +224,7 @@ def var(
 @function(out=True, numpy=("std",))
 def std(
     self: Array,
-    dim: Any = None,
+    dim: Any = UNNAMED,
     unbiased: bool | None = None,
     keepdim: bool = False,
     *,
@@ -241,7 +244,7 @@ def std(
 @function(method=False)
 def var_mean(
     self: Array,
-    dim: Any = None,
+    dim: Any = UNNAMED,
     unbiased: bool | None = None,
     keepdim: bool = False,
     *,
@@ -260,7 +263,7 @@ def var_mean(
 @function(method=False)
 def std_mean(
     self: Array,
-    dim: Any = None,
+    dim: Any = UNNAMED,
     unbiased: bool | None = None,
     keepdim: bool = False,
     *,

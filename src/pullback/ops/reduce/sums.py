@@ -12,6 +12,7 @@ from pullback._arrays.memory import row_major
 from pullback._dtype import FROM_NUMPY, bool_, named_dtype
 from pullback._op.declare import Publication, publish
 from pullback._op.define import Array, elementwise, function, linear, op
+from pullback._op.missing import UNNAMED, missing_dim
 from pullback._runtime.messages import shape_text
 from pullback._thresholds import LARGE
 from pullback.kernels.jit.small.choose import Adding
@@ -158,14 +159,18 @@ def sum_dim(self: Array, dim: Any, keepdim: bool = False, dtype: Any = None) -> 
 
 
 @function(out=True, out_decides="computed", numpy=("sum",))
-def sum(self: Array, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
+def sum(self: Array, dim: Any = UNNAMED, keepdim: bool = False, *, dtype: Any = None) -> Array:
     """Sum the elements of a tensor, all of them or those along one or more dimensions.
 
     `dim` is a dimension or a tuple of them; None or an empty tuple reduces all of them to a tensor without dimensions.
     With `keepdim` the reduced dimensions stay, with size 1; otherwise they are dropped from the shape.
     `dtype` converts the elements before they are added; without it, integers and bools are summed in int64.
     """
-    return sum_all(self, dtype) if dim is None and not keepdim else sum_dim(self, dims_of(dim), keepdim, dtype)
+    if dim is UNNAMED:
+        if keepdim is not False:
+            missing_dim("sum")
+        return sum_all(self, dtype)
+    return sum_dim(self, dims_of(dim), keepdim, dtype)
 
 
 @op(
@@ -265,14 +270,18 @@ def mean_dim(self: Array, dim: Any, keepdim: bool = False, dtype: Any = None) ->
 
 
 @function(out=True, out_decides="checked", numpy=("mean",))
-def mean(self: Array, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
+def mean(self: Array, dim: Any = UNNAMED, keepdim: bool = False, *, dtype: Any = None) -> Array:
     """Compute the mean of all elements, or along one or more dimensions.
 
     `dim` is a dimension or a tuple of them; None reduces all of them to a tensor without dimensions.
     With `keepdim` the reduced dimensions stay, with size 1; otherwise they are dropped from the shape.
     The elements must be floating point or complex numbers; `dtype` converts others first. The mean of nothing is NaN.
     """
-    return mean_all(self, dtype) if dim is None and not keepdim else mean_dim(self, dims_of(dim), keepdim, dtype)
+    if dim is UNNAMED:
+        if keepdim is not False:
+            missing_dim("mean")
+        return mean_all(self, dtype)
+    return mean_dim(self, dims_of(dim), keepdim, dtype)
 
 
 @function(out=True, out_decides="checked")
@@ -339,6 +348,8 @@ def logsumexp(self: Array, dim: Any, keepdim: bool = False) -> Array:
     `dim` is a dimension or a tuple of them; with `keepdim` the reduced dimensions stay, with size 1.
     Integers are converted to floating point numbers.
     """
+    if dim is None:
+        raise TypeError("logsumexp(): argument 'dim' must be tuple of ints, not NoneType")
     dims = dims_of(dim)
     if not dims and not keepdim:
         refuse_no_dimensions(self)
