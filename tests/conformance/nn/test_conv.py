@@ -3,7 +3,7 @@
 import pytest
 
 import pullback
-from tests.conformance.both import attempt, on_both
+from tests.conformance.both import attempt, on_both, same
 from tests.conformance.nn.layers import copies_agree, same_layer
 
 LAYERS = [
@@ -83,3 +83,42 @@ def test_padding_of_each_side_is_kept_as_torch_keeps_it(torch):
         nn.Conv1d(1, 1, 3, padding="valid"),
     ]
     return [layer._reversed_padding_repeated_twice for layer in layers]
+
+
+NOTHING = [(0, 2, 3), (2, 0, 3), (0, 0, 3), (2, 2, 0), (0, 2, 0), (2, 0, 0)]
+"""Numbers of images, channels and channels made."""
+
+
+@pytest.mark.parametrize("name", ["conv1d", "conv2d", "conv3d", "conv_transpose2d", "conv_transpose3d"])
+@pytest.mark.parametrize("padding", [0, 1])
+@pytest.mark.parametrize("biased", [False, True])
+def test_convolutions_of_nothing(name, padding, biased):
+    def program(torch):
+        call, ndim = getattr(torch.nn.functional, name), int(name[-2])
+        for images, channels, made in NOTHING:
+            if (ours := name.startswith("conv_transpose")) and images and not made:
+                continue  # oneDNN says that it has no algorithm for it
+            x = torch.ones(images, channels, *[5] * ndim, requires_grad=True)
+            sizes = (channels, made) if ours else (made, channels)
+            weight = torch.ones(*sizes, *[3] * ndim, requires_grad=True)
+            operands = (x, weight, torch.ones(made, requires_grad=True)) if biased else (x, weight)
+
+            def derived(operands=operands):
+                out = call(*operands, padding=padding)
+                grads = torch.autograd.grad(out.sum(), operands, create_graph=True)
+                tangent = torch.func.jvp(lambda *given: call(*given, padding=padding), operands, operands)[1]
+                return type(out.grad_fn).__name__, out.detach(), [g.detach() for g in grads], tangent.detach()
+
+            seen = attempt(derived)
+            yield (seen.kind, seen.text.partition("\n")[0]) if hasattr(seen, "text") else seen
+
+    same(lambda torch: list(program(torch)))
+
+
+def test_transposed_convolutions_of_no_images_may_make_no_pixels():
+    def program(torch):
+        for name, ndim in (("conv_transpose1d", 1), ("conv_transpose2d", 2), ("conv_transpose3d", 3)):
+            x, weight = torch.ones(0, 2, *[0] * ndim), torch.ones(2, 3, *[3] * ndim)
+            yield getattr(torch.nn.functional, name)(x, weight, padding=1).shape
+
+    same(lambda torch: list(program(torch)))

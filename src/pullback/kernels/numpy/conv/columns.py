@@ -155,6 +155,8 @@ def convolve(
 ) -> AnyArray:
     """The sum over each window of the input, weighted, plus a number for each channel."""
     dtype = x.dtype
+    if not x.shape[1]:  # torch's answer for images without channels
+        return np.empty((x.shape[0], 0, *window_counts(x.shape[2:], w.shape[2:], stride, padding, dilation)), dtype)
     x, w = widened(x), widened(w)
     if is_compiled(x, w):
         if bias is None or (bias.dtype is x.dtype and bias.flags.c_contiguous):
@@ -173,8 +175,6 @@ def convolve_numpy(x: AnyArray, w: AnyArray, stride: Sizes, padding: Sizes, dila
         return out if out.dtype is dtype else out.astype(dtype)
     kernel, channels, ndim = w.shape[2:], w.shape[0], w.ndim - 2
     counts = window_counts(x.shape[2:], kernel, stride, padding, dilation)
-    if not x.shape[1]:
-        return np.empty((x.shape[0], 0, *counts), dtype)  # torch's answer for images without channels
     x = surrounded(x, padding)
     if groups > 1 and w.shape[1] == 1:
         return depthwise.convolve(x, w, counts, stride, dilation).astype(dtype, copy=False)

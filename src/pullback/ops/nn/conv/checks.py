@@ -114,8 +114,10 @@ def check_reach(
         padded = [(what, v if len(v) > 1 else (extra, *v)) for what, v, extra in three]
         listed = " ".join(f"{what}_{n}: {v}" for what, values in padded for n, v in zip(names, values, strict=True))
         raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {listed}")
+    if not weight.shape[1]:
+        refuse_no_channels(input, weight)
     made = kernels.transposed_sizes(sizes, kernel, stride, padding, output_padding, dilation)
-    if min(made) < 1:
+    if min(made) < (1 if len(input) else 0):
         raise RuntimeError(
             f"Given input size per channel: ({crossed(sizes)}). Calculated output size per channel: ({crossed(made)}). "
             "Output size is too small"
@@ -128,6 +130,24 @@ def refuse_no_pixels(shape: tuple[int, ...], shown: tuple[int, ...]) -> None:
         raise RuntimeError(
             f"Only zero batch or zero channel inputs are supported, but got input shape: {shape_text(shown)}"
         )
+
+
+def refuse_no_channels(input: Array, weight: Array) -> None:
+    """A transposed convolution makes channels, also of no images."""
+    if not len(input):
+        raise IndexError("select(): index 0 out of range for tensor of size [0] at dimension 0")
+    if weight.ndim > 4:
+        refuse_no_weight(weight)
+    shape = weight.shape if weight.ndim > 3 else (*weight.shape[:2], 1, *weight.shape[2:])
+    raise RuntimeError(f"non-empty 2D or 4D weight tensor expected, but got: {shape_text(shape)}")
+
+
+def refuse_no_weight(weight: Array) -> None:
+    """Raise for weights of volumes that have no elements."""
+    raise RuntimeError(
+        "non-empty 5D (n_output_plane x n_input_plane x kernel_depth x kernel_height x kernel_width) tensor "
+        f"expected for weight, but got: {shape_text(weight.shape)}"
+    )
 
 
 def refuse_no_kernel(input: Array, weight: Array, transposed: bool) -> None:
@@ -143,10 +163,7 @@ def refuse_no_kernel(input: Array, weight: Array, transposed: bool) -> None:
             f"kernel size should be greater than zero, but got kernel_height: {height} kernel_width: {width}"
         )
     if transposed:
-        raise RuntimeError(
-            "non-empty 5D (n_output_plane x n_input_plane x kernel_depth x kernel_height x kernel_width) tensor "
-            f"expected for weight, but got: {shape_text(weight.shape)}"
-        )
+        refuse_no_weight(weight)
     raise RuntimeError(f"kernel size should be greater than zero, but got: {crossed(kernel)} (TxHxW)")
 
 

@@ -215,6 +215,8 @@ def convolution_backward(
     if not len(stride) == len(padding) == len(dilation) == ndim:
         stride, padding = expanded("stride", stride, ndim), expanded("padding", padding, ndim)
         dilation = expanded("dilation", dilation, ndim)
+    if not input.shape[1]:
+        return nothing_convolved(input, weight, output_mask)
     settings = (stride, padding, dilation, groups)
     d_input = d_weight = d_bias = None
     far = None if transposed or not far_windows.is_far(stride, padding, dilation) else (stride, padding, dilation)
@@ -240,6 +242,13 @@ def convolution_backward(
     if output_mask[2]:
         d_bias = sum_dim(grad_output, (0, *range(2, grad_output.ndim)))
     return d_input, d_weight, d_bias
+
+
+def nothing_convolved(input: Array, weight: Array, output_mask: tuple[bool, ...]) -> Any:
+    """The gradients of images without channels: whatever the weight, such images are made of them."""
+    shapes = (input.shape, weight.shape, weight.shape[:1])
+    made = [np.zeros(shape, input.dtype) if mask else None for shape, mask in zip(shapes, output_mask, strict=True)]
+    return tuple(made)
 
 
 # ------------------------------------------------------------------ what users call
