@@ -393,3 +393,16 @@ def test_convolutions_under_autocast_stray_from_single_precision_no_further_than
         assert actual[key][0] == kind
         strayed = np.abs(one - exact[key][1]).max()
         assert np.abs(actual[key][1] - exact[key][1]).max() <= 4 * strayed + 1e-4, key
+
+
+@pytest.mark.parametrize("p", [0.5, 0.3, -1.0, 1.0, 1.5, 2.0, 2.5, 3.0, math.inf])
+@pytest.mark.parametrize("call", ["linalg.vector_norm(x, p, -1)", "nn.functional.normalize(x, p)", "norm(x, p)"])
+def test_tangents_of_norms_are_rounded_where_torch_rounds_them(call: str, p: float) -> None:
+    def seen(module: ModuleType) -> Any:
+        random = np.random.RandomState(0)
+        x, moves = (module.tensor(random.randn(40, 3)).half() for _ in range(2))
+        x[0], x[1, 1] = 0, 0
+        function = lambda x: eval(f"torch.{call}", {"torch": module, "x": x, "p": p})
+        return np.array(module.func.jvp(function, (x,), (moves,))[1].double().tolist())
+
+    np.testing.assert_array_equal(seen(torch), seen(pullback))

@@ -58,8 +58,20 @@ def norm_tangent(self_t: Any, self: Any, p: Number, norm: Any, dim: Any, keepdim
     """The tangent of the p-norm."""
     if p == 0:
         return norm * 0
-    slope = norm_slope(self, p, restore(norm, self.ndim, dim, keepdim), dim, 1)
-    return sum_dim(real_part(conj(slope) * self_t), dim, keepdim)
+    if isinf(p):
+        slope = norm_slope(self, p, restore(norm, self.ndim, dim, keepdim), dim, 1)
+        return sum_dim(real_part(conj(slope) * self_t), dim, keepdim)
+    # The sum is taken first, of numbers that torch rounds in this order, and scaled then.
+    moves = real_part((self if p >= 2 else sgn(self)) * conj(self_t))
+    if p == 1:
+        return sum_dim(moves, dim, keepdim)
+    if p == 2:
+        return zero_where(sum_dim(moves, dim, keepdim) / norm, norm == 0)
+    size = abs(self)
+    if p < 1:
+        return sum_dim(zero_where(size ** (p - 1), self == 0) * moves, dim, keepdim) * norm ** (1 - p)
+    total = sum_dim(size ** (p - 1 if p < 2 else p - 2) * moves, dim, keepdim)
+    return zero_where(total / norm ** (p - 1), norm == 0)
 
 
 def check_norm(self: Array, ord: Number, dim: Any, keepdim: bool, dtype: Any) -> None:
