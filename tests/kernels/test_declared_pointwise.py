@@ -18,7 +18,7 @@ from pullback.kernels.jit.language.expression import Halfway, Trace
 
 from ..op_samples import HINTS, SHAPES, choices, sample
 
-LAYOUTS = {"", "row_major", "other_first", "sparse"}
+LAYOUTS = {"", "row_major", "other_first", "own", "sparse"}
 POINTWISE = sorted(key for key, op in registry.items() if is_pointwise(op) and not op.view)
 DTYPES = ("float32", "float64", "int64", "bool")
 """In this order; what takes no floating point numbers is traced with others."""

@@ -283,8 +283,9 @@ class Op(Declaration):
         self.untraced = untraced
         """The parts of a pointwise op that no kernel can compute: `forward`, inputs of derivatives; True for all."""
         self.layout = layout
-        """How a pointwise result lies in memory if not as its operands do: "row_major"; or "other_first", where the
-        second operand decides before the first. Of any op: "sparse", where its result is no plain tensor."""
+        """How a pointwise result lies in memory if not as its operands do: "row_major"; "other_first", where the second
+        operand decides before the first; or "own", where the forward decides by what it makes of the operands. Of any
+        op: "sparse", where its result is no plain tensor."""
         self.unrounded = unrounded
         """The operand that torch reads in float32 if it is a number, or a tensor without dimensions of another dtype,
         and the others are half precision."""

@@ -115,7 +115,7 @@ def is_loss(op: Op) -> bool:
 
 def lays_out(op: Op) -> bool:
     """True if torch gives the results of an op the memory order of its operands: see `order_of_result`."""
-    return is_pointwise(op) and not op.view and op.layout != "row_major"
+    return is_pointwise(op) and not op.view and op.layout not in ("row_major", "own")
 
 
 def deciding(op: Op, operands: Any) -> Any:

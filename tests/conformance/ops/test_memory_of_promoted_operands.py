@@ -36,6 +36,37 @@ def test_results_of_two_dtypes_lie_in_memory_as_torchs_do(op: str, first: str) -
     same(lambda torch: list(program(torch)))
 
 
+@pytest.mark.parametrize("first", LAYOUTS)
+def test_powers_of_two_lie_row_by_row_before_they_are_multiplied(first: str) -> None:
+    def program(torch: Any) -> Any:
+        for second, one, other in itertools.product(LAYOUTS, [*DTYPES, "float16", "complex64"], DTYPES):
+            a, b = laid_out(torch, first, one), laid_out(torch, second, other)
+            yield second, one, other, torch.ldexp(a, b).stride()
+
+    same(lambda torch: list(program(torch)))
+
+
+@pytest.mark.parametrize("first", LAYOUTS)
+def test_clamped_tensors_of_several_dtypes_lie_in_memory_as_torchs_do(first: str) -> None:
+    def program(torch: Any) -> Any:
+        for low, high, dtypes in itertools.product(LAYOUTS, LAYOUTS, itertools.product(DTYPES[:2], repeat=3)):
+            operands = map(laid_out, [torch] * 3, (first, low, high), dtypes)
+            yield low, high, dtypes, torch.clamp(*operands).stride()
+
+    same(lambda torch: list(program(torch)))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_gated_halves_of_expanded_tensors_lie_in_memory_as_torchs_do(dim: int, dtype: str) -> None:
+    def program(torch: Any) -> Any:
+        rows = torch.ones(4).to(getattr(torch, dtype))
+        for made in (rows.expand(6, 4), rows[:, None].expand(4, 6), rows.expand(6, 4).t(), rows.expand(6, 4)[:, ::2]):
+            yield torch.nn.functional.glu(made, dim).stride()
+
+    same(lambda torch: list(program(torch)))
+
+
 @pytest.mark.parametrize("op", ["logical_and", "logical_or", "logical_xor"])
 def test_logic_of_two_dtypes(op: str) -> None:
     def program(torch: Any) -> Any:

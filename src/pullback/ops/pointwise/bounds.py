@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback._arrays.element import convert_number, exact_number
+from pullback._arrays.kinds import laid_out
 from pullback._dtype import FROM_NUMPY, result_numpy_dtype
 from pullback._op.apply import cast, check_broadcast
 from pullback._op.constants import constant
@@ -168,6 +169,7 @@ def bound_in(bound: Any, dtype: np.dtype[Any]) -> Any:
     name="clamp",
     node="ClampBackward0",
     pointwise=True,
+    layout="own",
     self=lambda grad, self, min, max: where_tensors(inside(*compared(self, min, max)), grad, 0),
     min=lambda grad, self, min, max: where_tensors(at_low(*compared(self, min, max)), grad, 0),
     max=lambda grad, self, min, max: where_tensors(at_high(*compared(self, min, max)), grad, 0),
@@ -179,7 +181,7 @@ def clamp_tensors(self: Array, min: Array | None = None, max: Array | None = Non
     self, min, max = same_dtype(self, min, max)
     if min is not None and max is not None:
         refuse("clamp_cpu", self, "b")
-    return bounded(self, min, max)
+    return laid_out(bounded(self, min, max), (self, min, max))
 
 
 def at_low(self: Any, low: Any, high: Any) -> Any:

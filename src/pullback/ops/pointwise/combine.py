@@ -9,6 +9,7 @@ import numpy as np
 
 from pullback._arrays.element import convert_number
 from pullback._arrays.half import is_half, widened
+from pullback._arrays.kinds import laid_out
 from pullback._dtype import FROM_NUMPY, defaults, result_numpy_dtype
 from pullback._op.apply import cast
 from pullback._op.constants import constant
@@ -430,7 +431,8 @@ def powers_of_two(self: Array, other: Array) -> Array:
     if not other.ndim and (self.ndim or self.real.dtype == np.float64):
         other = other.astype(self.real.dtype)
     if kind == "f":
-        return number_to_power(2.0, other)
+        powers = number_to_power(2.0, other)
+        return laid_out(powers, (other,)) if self.dtype == np.float64 else powers
     return np.exp(np.multiply(other, other.dtype.type(LN_2)).astype(np.float64)).astype(other.dtype)
 
 
@@ -439,6 +441,7 @@ def powers_of_two(self: Array, other: Array) -> Array:
     vmap="paired",
     inplace=True,
     pointwise=True,
+    layout="own",
     out_overlap="self",
     untraced=("forward",),
     self=lambda grad, other: grad * conj(number_to_power(2, other)),
@@ -449,16 +452,20 @@ def ldexp(self: Array, other: Array) -> Array:
     """Multiply by a power of two elementwise: `input * 2**other`, with broadcasting."""
     if self.dtype.kind in "fV":
         refuse("ldexp_cpu_exp", other, "b")
-    if self.dtype.kind == "f" and other.dtype.kind in "iu":
-        return np.ldexp(self, other.astype(np.int32))  # 2**other alone may overflow; torch too reads 32 bits of it
-    if self.dtype.kind == "c" and other.dtype.kind in "iub":
+    kinds = self.dtype.kind, other.dtype.kind
+    if kinds[0] == "f" and kinds[1] in "iu":
+        # 2**other alone may overflow; torch too reads 32 bits of it
+        return laid_out(np.ldexp(self, other.astype(np.int32)), (self, np.ascontiguousarray(other)))
+    if kinds[0] == "c" and kinds[1] in "iub":
         common = result_numpy_dtype((self, other))
-        return np.multiply(cast(self, common), complex_functions.power(common.type(2), other.astype(common)))
-    powers = powers_of_two(self, other)
-    if self.dtype.kind == "V" and other.dtype.kind in "iu":
+        powers = complex_functions.power(common.type(2), cast(other, common))
+    else:
+        powers = powers_of_two(self, other)
+        common = result_numpy_dtype((self, powers))
+    if kinds[0] == "V" and kinds[1] in "iu":
         return np.multiply(self, powers).astype(self.dtype)
-    common = result_numpy_dtype((self, powers))
-    return np.multiply(cast(self, common), cast(powers, common))
+    factors = cast(self, common), cast(powers, common)
+    return laid_out(np.multiply(*factors), factors)
 
 
 def parts_of_float(name: str, target: Any, array: Array, lone: bool) -> None:

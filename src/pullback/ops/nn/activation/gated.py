@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.kinds import laid_out
 from pullback._op.declare import publish
 from pullback._op.define import Array, function, op
 from pullback._op.inplace import make_inplace
@@ -60,7 +61,7 @@ def glu(self: Array, dim: int = -1) -> Array:
     half = x.shape[dim] // 2
     before = (slice(None),) * (dim % x.ndim)
     first, second = x[(*before, slice(half))], x[(*before, slice(half, None))]
-    return narrowed(through_gate(first, second), self)
+    return laid_out(narrowed(through_gate(first, second), self), [self[(*before, slice(half))]])
 
 
 @pointwise
