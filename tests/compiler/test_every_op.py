@@ -73,3 +73,21 @@ def test_an_op_gives_what_it_gives_eagerly(part):
             assert entry.calls, key
             programs += 1
     assert programs > 3 * len(reasons), reasons
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_gradients_of_complex_numbers_without_dimensions_have_the_bits_of_eager(size, dtype):
+    def corner(x):
+        return torch.log(torch.sgn(x[0, 0])) * torch.exp(x[-1, 0])
+
+    for function in (torch.logdet, torch.linalg.det, corner):
+        compiled, random = exactly(function), np.random.RandomState(0)
+        for _ in range(20):
+            given = random.randn(size, size) + 1j * random.randn(size, size)
+            start = torch.tensor(random.randn() + 1j * random.randn(), dtype=getattr(torch, dtype))
+            grads = []
+            for call in (function, compiled):
+                x = torch.tensor(given, dtype=getattr(torch, dtype), requires_grad=True)
+                grads.append(torch.autograd.grad(call(x), x, start)[0].numpy())
+            assert grads[0].tobytes() == grads[1].tobytes()

@@ -14,7 +14,7 @@ from pullback._op.ufuncs import is_pointwise
 from pullback.autograd.accumulate import accumulate_array
 from pullback.compiler.branches import Missed, is_number
 from pullback.compiler.effects import Leaf, arrived_at
-from pullback.compiler.program import BRANCH, CALL, EFFECT, METHOD, OP, Program, Slot, Step, slots_in
+from pullback.compiler.program import BRANCH, CALL, EFFECT, FORMULA, METHOD, OP, Program, Slot, Step, slots_in
 from pullback.compiler.texts import MOST, function_of
 from pullback.kernels.jit.small.choose import Chooser, Variants
 
@@ -110,6 +110,9 @@ def source_of(program: Program, steps: list[Step], given: list[Slot], wanted: li
         last[slot.index] = len(steps)
     lines = []
     branches = 0
+    written = {slot.index for step in steps for slot in step.writes}
+    numbers: set[str] = set()
+    """What formulas hand to formulas as numbers of NumPy, as in eager, where products of complex ones differ."""
     for at, step in enumerate(steps):
         args = [expression(a) for a in step.args]
         keywords = [f"{key}={expression(value)}" for key, value in step.kwargs.items()]
@@ -123,6 +126,8 @@ def source_of(program: Program, steps: list[Step], given: list[Slot], wanted: li
             space["accumulate"] = accumulate_array
             dead_now(lines, last, at, program)
             continue
+        if step.kind != FORMULA:
+            args = [f"asarray({arg})" if arg in numbers else arg for arg in args]
         if step.kind == METHOD:
             call = f"{args[0]}.{step.function}({', '.join([*args[1:], *keywords])})"
         else:
@@ -138,12 +143,15 @@ def source_of(program: Program, steps: list[Step], given: list[Slot], wanted: li
             lines.append(", ".join(["_" if out is None else str(out) for out in step.outs]) + f", = {call}")
         elif outs:
             lines.append(f"{outs[0]} = {call}")
-            if may_be_scalar(step):
+            if may_be_scalar(step) and step.kind == FORMULA and outs[0].index not in written:
+                numbers.add(str(outs[0]))
+            elif may_be_scalar(step):
                 lines.append(f"if type({outs[0]}) is not ndarray: {outs[0]} = asarray({outs[0]})")
         else:
             lines.append(call)
         dead_now(lines, last, at, program)
-    lines.append(f"return ({''.join([expression(slot) + ', ' for slot in wanted])})")
+    results = [f"asarray({name})" if name in numbers else name for name in map(expression, wanted)]
+    lines.append(f"return ({''.join([result + ', ' for result in results])})")
     names = [f"s{slot.index}" for slot in given]
     names = [f"again{i}" if name in names[:i] else name for i, name in enumerate(names)]  # one array of two tensors
     heading = f"def program({', '.join(names)}):"
