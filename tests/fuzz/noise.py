@@ -37,6 +37,9 @@ CURVED = re.compile(
 )
 """Functions whose whole numbers are rounded ones, but at whole numbers: the sine of what is nearly pi / 2 is one."""
 
+DEVIATING = re.compile(r"\b(std|var)\w*\(")
+"""Deviations of equal numbers, of which the mean may be a rounding error away."""
+
 CANCELLING = re.compile(r"\bcross\(")
 """Ops whose errors are as large as a rounding error of the largest product they subtract: nothing may be left of it."""
 UNDERFLOWING = re.compile(r"prod\w*\(")
@@ -120,6 +123,9 @@ class Shaking:
             by = by + largest * share
         elif not MIXING.search(line):
             by = torch.where(exact, torch.zeros_like(by), by)
+        if deviating := DEVIATING.search(line):
+            error = (largest * share).abs()
+            by = by + (error if deviating[1] == "std" else error * error)
         if UNDERFLOWING.search(line):
             least = torch.finfo(wide.dtype)
             by = torch.where(wide.abs() < least.tiny, torch.sign(share) * least.smallest_normal * least.eps, by)

@@ -9,6 +9,7 @@ from tests.fuzz.known.reason import (
     grows_over_an_operand,
     in_the_end,
     into_bytes,
+    into_conjugates,
     laid_apart,
     left_alone,
     left_over,
@@ -113,9 +114,9 @@ MEMORY = [
     Known(
         "lazy conjugates written into themselves, which torch computes before it asks what they overlap",
         "raised",
-        whole=r"\.conj\(\)",
         line=r"\b(\w+)\.\w+_\(.*\b\1\b",
         said="elements of the input tensor and the written-to tensor",
+        given=(into_conjugates,),
     ),
     Known(
         "products written into one of their factors, which torch clears before it reads them",

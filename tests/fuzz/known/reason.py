@@ -406,6 +406,11 @@ def into_bytes(case: Case) -> bool:
     return any(str(target.dtype) == "torch.uint8" for target, _ in writes(case))
 
 
+def into_conjugates(case: Case) -> bool:
+    """A lazy conjugate is written, as torch's inverse transforms of real signals are."""
+    return any(target.is_conj() or target.is_neg() for target, _ in writes(case))
+
+
 def left_alone(case: Case) -> bool:
     """After the last line, torch's out= is what it was before."""
     seen = [(target, target.detach().clone()) for target, _ in writes(case)]
