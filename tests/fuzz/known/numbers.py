@@ -14,17 +14,16 @@ from tests.fuzz.known.reason import (
     equals,
     expanded,
     half,
-    infinite,
     least_integer,
     mirrored,
     near,
-    nowhere_finite,
     order_decides,
     signs_of_nan,
     smallest,
     special,
     to_single_precision,
 )
+from tests.fuzz.known.wider import nowhere_finite, overflows
 from tests.fuzz.noise import FACTORING
 
 ROUNDING = [
@@ -208,7 +207,7 @@ NOT_FINITE = [
         "value",
         said=r"expected \S*nan\S*, got (?!\S*nan)|expected (?!\S*nan)\S*, got \S*nan",
         modes=TWICE,
-        given=(lambda case: half(case) or infinite(case), smallest),
+        given=(overflows, smallest),
     ),
 ]
 """How far infinities and NaNs spread."""

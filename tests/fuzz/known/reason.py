@@ -390,12 +390,6 @@ def of_one_size(case: Case) -> bool:
     return abs(abs(one) - abs(other)) <= 1e-4 * abs(one)
 
 
-def nowhere_finite(case: Case) -> bool:
-    """Neither of two complex numbers is finite: which of their parts is infinite or NaN is the way's own affair."""
-    one, other = case.numbers or (0, 1)
-    return "j" in case.found.text and not np.isfinite(one) and not np.isfinite(other)
-
-
 def laid_apart(case: Case) -> bool:
     """A result is written into a tensor that is not contiguous."""
     return any(not target.is_contiguous() for target, _ in writes(case))
@@ -404,11 +398,6 @@ def laid_apart(case: Case) -> bool:
 def into_bytes(case: Case) -> bool:
     """A result is written into a tensor of bytes."""
     return any(str(target.dtype) == "torch.uint8" for target, _ in writes(case))
-
-
-def into_conjugates(case: Case) -> bool:
-    """A lazy conjugate is written, as torch's inverse transforms of real signals are."""
-    return any(target.is_conj() or target.is_neg() for target, _ in writes(case))
 
 
 def left_alone(case: Case) -> bool:
