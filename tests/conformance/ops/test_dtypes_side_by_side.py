@@ -10,6 +10,7 @@ import pytest
 import torch as reference
 
 import pullback
+from tests.conformance.both import same
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 DTYPES = ("float32", "float64", "float16", "bfloat16", "complex64", "int64", "int32", "uint8", "bool")
@@ -94,3 +95,12 @@ def test_operands_of_two_dtypes_are_taken_or_refused_as_torch_does_it(name: str)
     for dtypes in itertools.product(DTYPES, repeat=len(shapes)):
         theirs, ours = (seen(torch, function, shapes, dtypes) for torch in (reference, pullback))
         assert ours == theirs, dtypes
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bool"])
+def test_places_in_order_are_written_as_they_are(dtype: str) -> None:
+    def program(torch: Any) -> Any:
+        out = torch.zeros(3, dtype=getattr(torch, dtype))
+        return torch.argsort(torch.tensor([3.0, 1.0, 2.0]), stable=True, out=out)
+
+    same(program)

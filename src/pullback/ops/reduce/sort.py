@@ -11,7 +11,7 @@ from pullback._arrays.memory import row_major
 from pullback._dtype import FROM_NUMPY
 from pullback._op.define import Array, function, op
 from pullback._op.missing import Missing
-from pullback._op.out import exact, exactly, no_overlap
+from pullback._op.out import EXPECTED, exact, exactly, no_overlap
 from pullback.kernels.numpy.index import sorting as kernels
 from pullback.ops.create.copy import order_of_memory
 from pullback.ops.reduce.extremum import distribute, pick, place, refuse_complex, refuse_empty, shares
@@ -80,6 +80,7 @@ def sort(self: Array, dim: int = -1, descending: bool = False, *, stable: Any = 
 
 @op(
     kernel="sorting_kernel_method_name",
+    out_dtype=exactly(EXPECTED),
 )
 def argsort(self: Array, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Array:
     """Return the indices that sort a tensor along a dimension, in ascending order unless `descending` is set.
