@@ -313,6 +313,14 @@ INSIDE_TRANSFORMS = [
         given=(expanded,),
     ),
     Known(
+        "second derivatives of windows onto expanded tensors: torch divides zero by zero where none of them lies",
+        "value",
+        whole=r"\b(stft|as_strided\w*)\(",
+        said="expected nan",
+        modes=TWICE,
+        given=(expanded,),
+    ),
+    Known(
         "derivatives by weights of classes, for which torch has a derivative in two of four ways",
         "value",
         line=r"(nll_loss|cross_entropy)\(.*weight=",
@@ -350,6 +358,13 @@ INSIDE_TRANSFORMS = [
         "value",
         line=r"as_strided_scatter\(",
         modes=PULLED,
+    ),
+    Known(
+        "torch's gradients of block_diag beside a vector of no elements, of whose row it knows nothing",
+        "value",
+        line=r"block_diag\(",
+        modes=PULLED,
+        given=(empty,),
     ),
     Known(
         "torch's gradients of index_add with a complex factor, which it does not conjugate",
