@@ -178,3 +178,20 @@ def test_nothing_moves_behind_a_window_that_shows_nothing(call: str, rows: int) 
         return grad.detach(), grad.requires_grad
 
     same(program)
+
+
+@pytest.mark.parametrize("weight, bias", [((), None), ((), ()), ((), (1,)), ((1,), ())])
+@pytest.mark.parametrize("training", [False, True])
+def test_parameters_of_the_one_channel_may_have_no_dimensions(weight: Any, bias: Any, training: bool) -> None:
+    def program(torch: Any) -> Any:
+        x = torch.tensor([[1.0], [3.5], [-2.0]], dtype=torch.float64)
+        given = [torch.full(shape, 1.5, dtype=torch.float64) for shape in (weight, bias) if shape is not None]
+
+        def normalized(*given: Any) -> Any:
+            mean, var = torch.zeros(1, dtype=torch.float64), torch.ones(1, dtype=torch.float64)
+            return torch.nn.functional.batch_norm(given[0], mean, var, *given[1:], training=training)
+
+        moved = torch.func.jvp(normalized, (x, *given), tuple(torch.full_like(one, 0.5) for one in (x, *given)))
+        return moved, gradients(torch, normalized, *[one.requires_grad_() for one in (x, *given)])
+
+    same(program)

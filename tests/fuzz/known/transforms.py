@@ -321,6 +321,13 @@ INSIDE_TRANSFORMS = [
         given=(expanded,),
     ),
     Known(
+        "second derivatives of batch_norm of one channel whose weight has no dimensions, to which torch gives none",
+        "accepted",
+        line=r"batch_norm\(",
+        said=r"Dimension out of range \(expected to be in range of \[-1, 0\], but got 1\)",
+        modes=TWICE,
+    ),
+    Known(
         "derivatives by weights of classes, for which torch has a derivative in two of four ways",
         "value",
         line=r"(nll_loss|cross_entropy)\(.*weight=",

@@ -91,8 +91,8 @@ def over_channels(x: Any) -> tuple[int, ...]:
 
 
 def channel(values: Any, ndim: int) -> Any:
-    """One value per channel, shaped to broadcast against the input."""
-    return None if values is None else reshape_to(values, (1, values.shape[0], *[1] * (ndim - 2)))
+    """One value per channel, shaped to broadcast against the input; that of a single one may have no dimensions."""
+    return None if values is None else reshape_to(values, (1, *(values.shape or (1,)), *[1] * (ndim - 2)))
 
 
 def quick_grads(
