@@ -1,6 +1,7 @@
 """vmap around other parts of the library: autograd.grad, new tensors, decompositions, convolutions of ensembles."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -165,3 +166,21 @@ def test_errors_of_cotangents_and_tangents_that_do_not_fit():
                 call(torch.func, torch)
             texts.append(str(caught.value))
         assert texts[1] == texts[0]
+
+
+@pytest.mark.parametrize("name", ["quantile", "nanquantile"])
+@pytest.mark.parametrize("interpolation", ["linear", "midpoint", "lower"])
+@pytest.mark.parametrize("dim", [0, None])
+def test_each_entry_may_ask_for_quantiles_of_its_own(name, interpolation, dim):
+    def program(torch):
+        x, q = torch.arange(30.0).reshape(2, 3, 5) ** 1.5, torch.tensor([[0.2, 0.5], [0.3, 0.9]])
+        asked = partial(getattr(torch, name), dim=dim, interpolation=interpolation)
+        same = torch.vmap(asked, in_dims=(None, 0))(x[0], q)
+        return torch.vmap(asked)(x, q), same, torch.func.jacfwd(asked)(x[0], q[0])
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch has no rule for them and says so
+        assert_same(program)
+    for torch in BOTH:
+        with pytest.raises(RuntimeError, match=r"quantile\(\) q values must be in the range \[0, 1\]"):
+            torch.vmap(getattr(torch, name))(torch.ones(2, 3), torch.tensor([0.5, 1.5]))

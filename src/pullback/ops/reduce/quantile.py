@@ -8,7 +8,7 @@ import numpy as np
 
 from pullback._arrays.kinds import made_on
 from pullback._dtype import float32, float64, int64
-from pullback._op.define import Array, function
+from pullback._op.define import Array, function, op
 from pullback._op.out import exactly
 from pullback._tensor import Tensor, wrap
 from pullback.ops.reduce.sort import sort_any
@@ -91,9 +91,17 @@ def checked(self: Tensor, q: Any, interpolation: str) -> Tensor:
             "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got "
             f"{interpolation}"
         )
-    if not ((q._array >= 0) & (q._array <= 1)).all():
-        raise RuntimeError("quantile() q values must be in the range [0, 1]")
+    in_range(q)
     return q
+
+
+@op(space=None, pointwise=True, untraced=True)
+def in_range(q: Array) -> Array:
+    """True for each quantile there is, after torch's check; an op, so that it sees all entries of a batch."""
+    found = np.logical_and(q >= 0, q <= 1)
+    if not found.all():
+        raise RuntimeError("quantile() q values must be in the range [0, 1]")
+    return found
 
 
 def along_last(self: Tensor, dim: int | None) -> Tensor:
