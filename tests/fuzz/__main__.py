@@ -97,6 +97,10 @@ class Run:
                 if self.show_known:
                     text, (_, aspect, said) = more
                     print(f"\n--- known: {what} (program {state[2][0]})\n{text}\n  {aspect}: {said}", flush=True)
+            elif kind == "full":
+                del self.children[pipe]
+                stopped(state[0])
+                self.start(what)
             elif kind == "different":
                 op, aspect, text = more
                 self.report((op, aspect), f"{what}\n  {aspect}: {text}", state)

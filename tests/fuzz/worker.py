@@ -26,6 +26,9 @@ THEME = 250
 MEMORY = 12 << 30
 """A line may ask for more than there is; it is refused, and nobody else is killed for it."""
 
+FULL = "can't allocate memory"
+"""What a library says of a line also where the lines before have left it no memory: a fresh child is asked again."""
+
 
 def batch(
     seed: int,
@@ -70,6 +73,9 @@ def batch(
         if found is None:
             pipe.send(("same", program.mode, len(program.lines)))
             continue
+        if FULL in found.text and i != begin:
+            pipe.send(("full", i, None))
+            os._exit(0)
         why = reason(program, found)
         if why is None or show_known:
             program, found = reduced(program, found, peer)

@@ -353,11 +353,6 @@ def leaf_set(case: Case) -> bool:
     return any(name in wanting for name in re.findall(r"\b(\w+)\.set_\(", case.whole))
 
 
-def wrapped(case: Case) -> bool:
-    """Torch makes a tensor with fewer elements than none."""
-    return any(n < 0 for _, given in replayed(case.ending()) for tensor in given.values() for n in tensor.shape)
-
-
 def written_later(case: Case) -> bool:
     """A line writes to a tensor after another has made one."""
     return any(WRITTEN.search(line) for line in case.program.lines[1:])
