@@ -466,3 +466,21 @@ def test_istft_runs_inside_vmap(dims: tuple[int, int | None]) -> None:
 def test_a_dimension_that_numpy_takes_for_all_is_out_of_range(call: str, dim: str) -> None:
     agree(f"d = {dim}; x = torch.arange(6.0).reshape(2, 3); torch.{call}")
     agree(f"d = {dim}; x = torch.arange(3.0); torch.{call}")
+
+
+@pytest.mark.parametrize("name", ["addmm", "addbmm", "baddbmm"])
+@pytest.mark.parametrize("sizes", [(2, 0, 4), (0, 3, 4), (2, 3, 0), (0, 0, 0), (2, 3, 4)])
+@pytest.mark.parametrize("dtype", ["uint8", "int64", "float32", "complex64"])
+def test_factors_of_sums_with_products_of_nothing_are_not_looked_at(
+    name: str, sizes: tuple[int, int, int], dtype: str
+) -> None:
+    n, m, p = sizes
+    batch = "" if name == "addmm" else "2, "
+    operands = f"torch.ones(({batch}{n}, {m}), dtype=t), torch.ones(({batch}{m}, {p}), dtype=t)"
+    out = f"2, {n}, {p}" if name == "baddbmm" else f"{n}, {p}"
+    for factors in ("alpha=-0.3", "beta=-0.3", "alpha=300", "beta=300", "beta=-300", "alpha=1j", "beta=1j",
+                    "alpha=1e10, beta=0", "beta=True", "beta=2, alpha=3", "beta=float('nan')"):  # fmt: skip
+        for self in ("()", f"({out})"):
+            made = f"t = torch.{dtype}; x = torch.full({self}, 3, dtype=t)"
+            agree(f"{made}; torch.{name}(x, {operands}, {factors})")
+        agree(f"{made}; x.{name}_({operands}, {factors})")

@@ -6,6 +6,7 @@ from tests.fuzz.known.reason import (
     Case,
     Known,
     complex_numbers,
+    empties,
     expanded,
     grows_over_an_operand,
     in_the_end,
@@ -176,6 +177,12 @@ MEMORY = [
         "shape",
         line=r"lstsq\(",
         given=(of_fewer_dimensions,),
+    ),
+    Known(
+        "sums with products of no matrix, which torch leaves in the shape of the tensor they are added to",
+        "shape value",
+        whole=r"addmv\(",
+        given=(empties,),
     ),
     Known("convolutions of complex numbers are one node", "node", line="conv"),
     Known(

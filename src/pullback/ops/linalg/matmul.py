@@ -15,7 +15,7 @@ from pullback._op.out import as_input, exact, exactly, of_transform
 from pullback._tensor import bump_version
 from pullback._thresholds import LEAST_WORK
 from pullback.autograd.view import check_inplace, rebase_history
-from pullback.kernels.numpy.linalg.products import batch_product, product, product_plus
+from pullback.kernels.numpy.linalg.products import batch_product, product, product_plus, write_scaled
 from pullback.ops.pointwise.arithmetic import conj, scaled
 from pullback.ops.shape.dims import t, transpose
 from pullback.ops.shape.reshape import check_expand, expand, unsqueeze
@@ -63,11 +63,12 @@ def column_times_row(column: Any, row: Any) -> Any:
     return unsqueeze(column, 1) * row
 
 
-def plus_scaled(product: Array, alpha: Number, self: Array, beta: Number, skips: bool = False) -> Array:
-    """beta * self + alpha * product, written into the product; with beta 0, self is not even looked at.
-
-    Nor is the product with alpha 0 where torch leaves it to BLAS, which `skips` it: its NaNs are not seen.
+def plus_scaled(product: Array, alpha: Number, self: Array, beta: Number, skips: Any = 0, length: Any = None) -> Array:
+    """beta * self + alpha * product, written into the product; with beta 0, self is not even looked at, nor is alpha
+    where sums had no `length`, nor the product with alpha 0 where torch's BLAS `skips` it: its NaNs are not seen.
     """
+    if length is not None and not (length and product.size):
+        return product if beta == 0 else write_scaled(product, self, beta)
     if skips and alpha == 0:
         product[...] = 0
     elif alpha != 1:
@@ -335,7 +336,7 @@ def addmm(self: Array, mat1: Array, mat2: Array, *, beta: Number = 1, alpha: Num
         return out
     out = product(mat1, mat2)
     check_expand(self, out.shape)
-    return plus_scaled(out, alpha if mat1.shape[1] else 1, self, beta, True)
+    return plus_scaled(out, alpha, self, beta, True, mat1.shape[1])
 
 
 # ------------------------------------------------------------------ batches of matrices
@@ -423,7 +424,8 @@ def baddbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alph
         return in_single(baddbmm, (self, batch1, batch2), beta, alpha)
     out = bmm(batch1, batch2)
     check_expand(self, out.shape)
-    return plus_scaled(out, alpha, self, beta, batch1.shape[2] * out[:1].size >= OWN_PRODUCTS)
+    length = batch1.shape[2]
+    return plus_scaled(out, alpha, self, beta, length * out[:1].size >= OWN_PRODUCTS, length)
 
 
 def check_addbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number, alpha: Number) -> None:
@@ -471,7 +473,7 @@ def addbmm(self: Array, batch1: Array, batch2: Array, *, beta: Number = 1, alpha
         return self
     out = np.add.reduce(bmm(batch1, batch2), axis=0, dtype=self.dtype)
     check_expand(self, out.shape)
-    return plus_scaled(out, alpha, self, beta, True)
+    return plus_scaled(out, alpha, self, beta, True, batch1.shape[2])
 
 
 def repeated(grad: Any, count: int) -> Any:

@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.element import wrap_number
 from pullback._arrays.half import is_half
+from pullback._dtype import FROM_NUMPY
+from pullback._runtime import messages
 from pullback._thresholds import (
     LEAST_WORK,
     MOST_IN_SMALL_BATCH,
@@ -157,3 +160,19 @@ BATCHES = {
     for char in "fd"
 }
 """Builtins for small batches by dtype, which hand on the others."""
+
+
+CATEGORIES = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
+"""What kinds of numbers count as where dtypes are promoted."""
+
+
+def write_scaled(out: AnyArray, array: AnyArray, factor: Any) -> AnyArray:
+    """array * factor written to `out`, by the rules of `mul_` and not by those of sums with products."""
+    if not out.size:
+        return out
+    dtype, kind = FROM_NUMPY[out.dtype], CATEGORIES[np.asarray(factor).dtype.kind]
+    if kind > dtype.category:
+        found = ("Bool", "Long", "Float", "ComplexFloat")[kind]
+        raise RuntimeError(messages.cannot_cast(found, dtype.scalar_type))
+    out[...] = array * (wrap_number(factor, dtype) if dtype.category == 1 else factor)
+    return out
