@@ -484,3 +484,12 @@ def test_factors_of_sums_with_products_of_nothing_are_not_looked_at(
             made = f"t = torch.{dtype}; x = torch.full({self}, 3, dtype=t)"
             agree(f"{made}; torch.{name}(x, {operands}, {factors})")
         agree(f"{made}; x.{name}_({operands}, {factors})")
+
+
+@pytest.mark.parametrize("name", ["var", "std", "var_mean", "std_mean"])
+@pytest.mark.parametrize("correction", ["-5", "-0.5", "0", "1", "3", "-float('inf')"])
+@pytest.mark.parametrize("dtype", ["float64", "bfloat16", "float32"])
+def test_variances_of_nothing_are_nan_whatever_is_taken_off(name: str, correction: str, dtype: str) -> None:
+    for shape in ((0,), (5, 0), (0, 5)):
+        for dim in (None, 0, -1):
+            agree(f"torch.{name}(torch.ones({shape}, dtype=torch.{dtype}), {dim}, correction={correction})")

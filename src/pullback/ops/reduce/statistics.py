@@ -31,12 +31,12 @@ def spread(name: str, self: Array, dim: Any, keepdim: bool, correction: Number |
         axis = axes(dim, self.ndim)
         count = reduced_size(self.shape, dim)
     correction = 1 if correction is None else correction
-    if count - correction <= 0 or not self.size:
+    if (count if self.size else 0) - correction <= 0:
         warn(
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
             "(input numel divided by output numel).",
         )
-    return kernels.variance(self, axis, keepdim, count, correction)
+    return kernels.variance(self, axis, keepdim, count, correction if count else 0)  # that of nothing is NaN
 
 
 def running(mean: Array, self: Array, dim: Any) -> Array:
