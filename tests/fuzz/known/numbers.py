@@ -14,6 +14,7 @@ from tests.fuzz.known.reason import (
     equals,
     expanded,
     half,
+    infinite,
     least_integer,
     mirrored,
     near,
@@ -197,7 +198,10 @@ NOT_FINITE = [
         modes=("backward", *TRANSFORMS),
         given=(at_nan,),
     ),
-    *(Known(why, "value", line=line, given=(special,)) for line, why in AT_SPECIAL_VALUES),
+    *(
+        Known(why, "value", line=line, given=(lambda case: special(case) or infinite(case),))
+        for line, why in AT_SPECIAL_VALUES
+    ),
     *(
         Known(why, "value", line=line, modes=("backward", *TRANSFORMS), given=(special,))
         for line, why in DERIVATIVES_AT_SPECIAL_VALUES
