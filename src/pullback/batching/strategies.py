@@ -207,8 +207,12 @@ def formatted(call: Call) -> Results:
 
 @way
 def dims(call: Call) -> Results:
-    """Dimensions are counted one further, sizes begin with the batch; a `dim` that is not there means all."""
-    return counted(call, all_of=True)
+    """Dimensions are counted one further, sizes begin with the batch; a `dim` that is not there means all.
+
+    An index of other dimensions than the tensor, which may be where it has no elements, goes entry by entry.
+    """
+    ndims = beside_index(call)
+    return entries(call) if len(ndims) > 1 and ndims != NUMBER_AND_VECTOR else counted(call, all_of=True)
 
 
 @way
@@ -263,11 +267,15 @@ def permuted(call: Call) -> Results:
     return in_front(invoke(call.op, [call.whole(call.args[0], call.dims[0]), (0, *further(call.args[1], ndim))]))
 
 
-def beside_vectors(call: Call) -> bool:
-    """True for numbers and vectors with an index among them: there a number counts as a vector of one element."""
+NUMBER_AND_VECTOR = {0, 1}
+"""Numbers of dimensions: beside an index a number counts as a vector of one element."""
+
+
+def beside_index(call: Call) -> set[int]:
+    """The numbers of dimensions of the tensors with an index among them; of no others."""
     if call.op.kinds.get("index", "plain") == "plain":
-        return False
-    return {call.ndim_of(i, j) for i, j in call.tensors()} == {0, 1}
+        return set()
+    return {call.ndim_of(i, j) for i, j in call.tensors()}
 
 
 def counted(call: Call, new: int = 0, shared: int = -1, all_of: bool = False) -> Results:
@@ -277,7 +285,7 @@ def counted(call: Call, new: int = 0, shared: int = -1, all_of: bool = False) ->
     others = [(i, j) for i, j in call.tensors() if i != shared]
     ndim = max([call.ndim_of(i, j) for i, j in others]) + new if shape is None else len(shape)
     numbers = not (ndim if shape is not None else new or call.ndim_of(*others[0]))
-    mixed = beside_vectors(call)
+    mixed = beside_index(call) == NUMBER_AND_VECTOR
 
     def place(value: Any, dim: int | None) -> Any:
         whole = call.whole(value, dim)

@@ -184,3 +184,15 @@ def test_each_entry_may_ask_for_quantiles_of_its_own(name, interpolation, dim):
     for torch in BOTH:
         with pytest.raises(RuntimeError, match=r"quantile\(\) q values must be in the range \[0, 1\]"):
             torch.vmap(getattr(torch, name))(torch.ones(2, 3), torch.tensor([0.5, 1.5]))
+
+
+@pytest.mark.parametrize("dims", [0, (0, None), (None, 0)])
+@pytest.mark.parametrize("shape", [(0,), (2, 0), (2, 0, 3)])
+def test_an_index_of_nothing_may_have_other_dimensions_than_what_is_gathered(shape, dims):
+    def program(torch):
+        x, index = torch.arange(10.0).reshape(2, 5), torch.zeros(2, *shape, dtype=torch.int64)
+        given = dims if isinstance(dims, tuple) else (0, 0)
+        x, index = (one if dim == 0 else one[0] for one, dim in zip((x, index), given))
+        return tuple(torch.vmap(lambda a, b, dim=dim: torch.gather(a, dim, b), given)(x, index) for dim in (0, -1))
+
+    assert_same(program)

@@ -170,10 +170,24 @@ INSIDE_TRANSFORMS = [
         modes=("vmap",),
     ),
     Known(
+        "addbmm_ of a tensor it gives another shape, whose tangent torch adds to that of the old one",
+        "accepted",
+        whole=r"\baddbmm_\(",
+        said="doesn't match the broadcast shape",
+        modes=PUSHED,
+    ),
+    Known(
         "tril and triu of vectors inside vmap, where torch takes the batch for rows",
         "raised accepted",
         whole=r"\b(tril|triu)_?\(",
         said="at least 2 dimensions",
+        modes=("vmap",),
+    ),
+    Known(
+        "ldexp_ by truths inside vmap, which torch refuses as it does outside; ldexp takes them there in both",
+        "accepted",
+        whole=r"\bldexp_\(",
+        said='"ldexp_cpu_exp" not implemented for .Bool',
         modes=("vmap",),
     ),
     Known(
