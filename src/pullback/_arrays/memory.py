@@ -259,6 +259,11 @@ def empty_in_order(shape: Sequence[int], order: Sequence[int] | None, dtype: Any
     return out.transpose([order.index(d) for d in range(len(order))])
 
 
+def empty_alike(array: AnyArray) -> AnyArray:
+    """Uninitialised memory for an array's shape and dtype in its memory order; stretched dimensions get memory, too."""
+    return empty_in_order(array.shape, order_of_result([array], array.shape), array.dtype)
+
+
 def laid_out(result: Any, arrays: Sequence[Any]) -> Any:
     """A pointwise result in the memory order torch gives it, copied where NumPy chose another."""
     if result.flags.c_contiguous:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.memory import empty_alike
 from pullback.kernels import workers
 from pullback.kernels.jit.compiler.target import VECTOR_BYTES, lanes
 from pullback.kernels.jit.gemm.pack import smaller, transposed
@@ -413,9 +414,12 @@ def fits(query: Array, key: Array, value: Array, bias: Array | None) -> str | No
         return None
     if query.shape[3] != key.shape[3] or query.shape[1] % key.shape[1]:
         return None
-    if any(array.strides[3] != array.itemsize for array in (query, key, value)):
-        return None
-    return element
+    return element if has_rows(query) and has_rows(key) and has_rows(value) else None
+
+
+def has_rows(array: Array) -> bool:
+    """Whether features lie side by side."""
+    return array.strides[3] == array.itemsize
 
 
 def full_bias(bias: Array | None, query: Array, key: Array) -> list[Array]:
@@ -446,7 +450,9 @@ def forward(
     element = fits(query, key, value, bias)
     if element is None:
         return None
-    out, sums = np.empty_like(query), np.empty(query.shape[:3], query.dtype)
+    out, sums = empty_alike(query), np.empty(query.shape[:3], query.dtype)
+    if not has_rows(out):
+        return None
     arrays = [query, key, value, out, sums, *full_bias(bias, query, key)]
     room = room_for(key.shape[2], element)
     each = scratch_for(room, query.shape[3], element)
@@ -469,10 +475,10 @@ def backward(
 ) -> tuple[Array, Array, Array] | None:
     """The gradients of queries, keys and values; None if unsupported."""
     element = fits(query, key, value, bias)
-    if element is None or grad.strides[3] != grad.itemsize or out.strides[3] != out.itemsize:
+    if element is None or not (has_rows(grad) and has_rows(out)):
         return None
-    made = [np.empty_like(array) for array in (query, key, value)]
-    if any(array.strides[3] != array.itemsize for array in made):
+    made = [empty_alike(array) for array in (query, key, value)]
+    if not all([has_rows(array) for array in made]):
         return None
     arrays = [grad, query, key, value, out, sums, *made, *full_bias(bias, query, key)]
     room = room_for(key.shape[2], element)

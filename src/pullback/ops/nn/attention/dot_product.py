@@ -9,7 +9,7 @@ import numpy as np
 
 from pullback._arrays.element import convert_number
 from pullback._arrays.half import is_half
-from pullback._arrays.kinds import made_on
+from pullback._arrays.kinds import laid_out, made_on
 from pullback._dtype import bool_, dtype, float32
 from pullback._op.define import Array, explain, function, op
 from pullback._tensor import Tensor, wrap
@@ -120,9 +120,7 @@ def fused_attention(
     answers, logsumexp = kernels.attention(query, key, value, attn_mask, is_causal, scale_of(query, scale))
     if answers.strides != query.strides and not query.flags.c_contiguous:
         # In the memory order of the queries, so that heads fold back into features without a copy.
-        ordered = np.empty_like(query)
-        ordered[...] = answers
-        answers = ordered
+        answers = laid_out(answers, [query])
     return answers, logsumexp
 
 
