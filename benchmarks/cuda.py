@@ -227,6 +227,17 @@ large(
     lambda torch, q, k, v: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True),
 )  # fmt: skip
 large(
+    "attention 16x12x512x64, causal, with backward", 1.0,
+    lambda torch: [torch.randn(16, 12, 512, 64, device="cuda", requires_grad=True) for _ in range(3)],
+    differentiated(
+        lambda torch, q, k, v: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)),
+)  # fmt: skip
+for _size in (64, 128):
+    large(
+        f"attention 4x16x2048x{_size}, bfloat16", 1.0, normal(*[(4, 16, 2048, _size)] * 3, dtype="bfloat16"),
+        lambda torch, q, k, v: torch.nn.functional.scaled_dot_product_attention(q, k, v),
+    )  # fmt: skip
+large(
     "grid_sample of 16 x 32 x 128 x 128, with backward", 1.5,
     lambda torch: (torch.randn(16, 32, 128, 128, device="cuda", requires_grad=True),
                    torch.rand(16, 128, 128, 2, device="cuda").mul(2).sub(1).requires_grad_()),

@@ -17,6 +17,8 @@ import llvmlite.binding as llvm
 
 from pullback.kernels.cuda.emulated import Emulated
 
+from .simulated_tiles import tiled
+
 PARAMS = "i32 %sim_t, i32 %sim_x, i32 %sim_y, i32 %sim_z, i32 %sim_gx, i32 %sim_n, ptr %sim"
 REGISTERS = {"tid.x": "t", "ctaid.x": "x", "ctaid.y": "y", "ctaid.z": "z", "nctaid.x": "gx", "ntid.x": "n"}
 CONTEXT, STACK = 5120, 1 << 17
@@ -300,6 +302,8 @@ def translated(text: str) -> tuple[str, bool]:
             text = re.sub(rf"declare .*@{re.escape(name)}\(.*\n", "", text)
             text = re.sub(rf"@{re.escape(name)}\((.*)\)\n", rf"@sim_mma_{kind}(\1, ptr %sim, i32 %sim_t)\n", text)
             helpers += helper
+    text, more = tiled(text)
+    helpers += more
     found = re.search(r"define ptx_kernel void @(\w+)\((.*?)\)[^{\n]*\{", text)
     assert found is not None
     name, params = found[1], [p.strip() for p in found[2].split(",")]

@@ -1,4 +1,7 @@
-"""Attention on the device: two products and a softmax of rows between them, and their gradients."""
+"""Attention on the device: by kernels that keep no scores, or as two products and a softmax of rows between them.
+
+The second way is for heads of more features than the kernels hold.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from pullback._arrays.half import SINGLE, is_half
-from pullback.kernels.cuda.array import DeviceArray, empty, like
+from pullback.kernels.cuda.array import DeviceArray, empty
+from pullback.kernels.cuda.composed import attention_tiles as kernels
 from pullback.kernels.cuda.native import backward, copied, native
+from pullback.kernels.cuda.pointwise import made_for
 from pullback.kernels.cuda.products import ELEMENTS, product
 from pullback.kernels.cuda.rows import are_rows, run
 
@@ -51,6 +56,9 @@ def weights_of(query: Any, key: Any, mask: Any, is_causal: bool, factor: float) 
 def attention(query: Any, key: Any, value: Any, dropout_p: float, is_causal: bool, attn_mask: Any, scale: Any) -> Any:
     """The values, weighted, and the logarithms of the sums of the weights."""
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else float(scale)
+    whole = kernels.forward(query, key, value, attn_mask, bool(is_causal), factor)
+    if whole is not None:
+        return whole
     if type(value) is not DeviceArray or value.dtype != query.dtype or value.shape[:3] != key.shape[:3]:
         return None
     found = weights_of(query, key, attn_mask, is_causal, factor)
@@ -59,7 +67,7 @@ def attention(query: Any, key: Any, value: Any, dropout_p: float, is_causal: boo
         return None
     out = made.reshape(*query.shape[:3], value.shape[3])
     if not query.flags.c_contiguous and out.shape == query.shape:
-        ordered = like(query, query.dtype)  # so that heads fold back into features without a copy
+        ordered = made_for([query], query.shape, query.dtype)  # so that heads fold back into features without a copy
         ordered[...] = out
         out = ordered
     return [out, found[1]]
@@ -73,8 +81,13 @@ def attention_backward(
     """The gradients of queries, keys and values; the weights are computed again."""
     grad = grad[0] if isinstance(grad, (list, tuple)) else grad
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else float(scale)
+    if grad is None:
+        return None
+    made = kernels.gradients(grad, query, key, value, output, logsumexp, attn_mask, bool(is_causal), factor)
+    if made is not None:
+        return made
     found = weights_of(query, key, attn_mask, is_causal, factor)
-    if found is None or grad is None:
+    if found is None:
         return None
     weights, q, k, v, g = found[0], *[matrices(a) for a in (query, key, value, grad)]
     d_weights = product(g, v.transpose(0, 2, 1))
