@@ -177,14 +177,15 @@ class Pass:
         if not self.causal:
             return zero, self.others
         if self.by_queries:
-            return zero, code.minimum(self.others, self.begin + self.shape.rows)
+            return zero, code.minimum(self.others, code.minimum(self.count, self.begin + self.shape.rows))
         return self.begin // self.shape.columns * self.shape.columns, self.others
 
     def tiles(self, head: Value, early: Callable[[Value], Scores], late: Callable[[Value, Scores], None]) -> None:
         """Run `early` when the first tile is there, and `late` with what that has made when the second is."""
         code, mover, columns = self.code, self.mover, self.shape.columns
-        first, second = (self.matrix(letter, head) for letter in SIDES[self.kind][-2:])
         start, stop = self.reach()
+        # What no row of the block sees is not read: as zeros it can do no harm.
+        first, second = (self.matrix(letter, head)._replace(count=stop) for letter in SIDES[self.kind][-2:])
         mover.bring(first, start, columns, self.first)
         with code.loop(start, stop, columns) as at:
             mover.arrive()
