@@ -82,6 +82,26 @@ def test_a_real_torch_is_not_touched(environment, tmp_path):
     assert (tmp_path / "torch" / "__init__.py").exists()
 
 
+def test_functorch_is_found_too_whoever_is_imported_first(environment, tmp_path):
+    _, run = environment
+    assert shim(run, "install", "--target", str(tmp_path)).returncode == 0
+    for first, second in (("functorch", "torch"), ("torch", "functorch")):
+        program = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import {first}, {second}\n"
+        done = run("-c", program + "print(functorch.jvp.__module__, functorch.__version__ == torch.__version__)")
+        assert done.stdout == "pullback.compat.functorch.deprecated True\n", done.stderr
+    assert shim(run, "remove", "--target", str(tmp_path)).returncode == 0
+    assert not [path for path in tmp_path.rglob("*")]
+
+
+def test_a_functorch_of_somebody_else_is_not_touched(environment, tmp_path):
+    _, run = environment
+    (tmp_path / "functorch").mkdir()
+    (tmp_path / "functorch" / "__init__.py").write_text("real = True\n")
+    done = shim(run, "install", "--target", str(tmp_path))
+    assert done.returncode == 2 and "there is a torch already" in done.stderr
+    assert [path.name for path in tmp_path.rglob("*")] == ["functorch", "__init__.py"]
+
+
 def test_the_record_names_every_file_so_that_pip_can_remove_them(environment, tmp_path):
     _, run = environment
     assert shim(run, "install", "--target", str(tmp_path)).returncode == 0

@@ -10,7 +10,7 @@ from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
 from pullback.cli.output import Mistake
-from pullback.compat.install import METADATA, VERSION
+from pullback.compat.install import METADATA, TOP_LEVEL, TORCHS, VERSION
 
 EXAMPLES = """
 examples:
@@ -18,10 +18,11 @@ examples:
   pullback shim status      is it there? status 1 if not
   pullback shim remove      take it away again; `pip uninstall torch` does the same
 
-It writes a package `torch` of one file and its metadata, version {VERSION}, beside the packages of this Python. A
-torch that was not put there by this command is never touched: where there is one, nothing is written.
+It writes the packages `torch` and `functorch`, of one file each, and the metadata of torch, version {VERSION}, beside
+the packages of this Python. A torch that was not put there by this command is never touched: where there is one,
+nothing is written.
 """.replace("{VERSION}", VERSION)
-SOURCE = '''"""`import torch` finds pullback (`pullback shim install`, `pullback shim remove`)."""
+SOURCE = '''"""`import {name}` finds pullback (`pullback shim install`, `pullback shim remove`)."""
 
 from pullback.compat.install import take_over
 
@@ -30,11 +31,11 @@ take_over(__name__)
 WHEEL = "Wheel-Version: 1.0\nGenerator: pullback\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 FOLDER = f"torch-{VERSION}.dist-info"
 FILES = {
-    "torch/__init__.py": SOURCE,
+    **{f"{name}/__init__.py": SOURCE.format(name=name) for name in sorted(TORCHS)},
     f"{FOLDER}/METADATA": METADATA,
     f"{FOLDER}/WHEEL": WHEEL,
     f"{FOLDER}/INSTALLER": "pullback\n",
-    f"{FOLDER}/top_level.txt": "torch\n",
+    f"{FOLDER}/top_level.txt": TOP_LEVEL,
 }
 
 
@@ -54,11 +55,18 @@ def is_ours(place: Path) -> bool:
     return (place / FOLDER / "METADATA").exists()
 
 
+def is_others(package: Path, name: str) -> bool:
+    """Whether there is a package of this name that is not of the shim."""
+    file = package / "__init__.py"
+    return package.exists() and not (file.exists() and file.read_text(encoding="utf-8") == SOURCE.format(name=name))
+
+
 def other_torch(given: argparse.Namespace) -> str | None:
     """Where a torch lies that is not the shim; None if there is none."""
     place = place_of(given)
-    if (place / "torch").exists() and not is_ours(place):
-        return str(place / "torch")
+    for name in sorted(TORCHS):
+        if is_others(place / name, name):
+            return str(place / name)
     there = distributions(name="torch", path=[str(place)]) if given.target else distributions(name="torch")
     for one in there:
         if one.version != VERSION:
@@ -103,11 +111,13 @@ def remove(given: argparse.Namespace) -> int:
         print(f"there is no shim in {place}; nothing was removed")
         return 1
     try:
-        for name in [*FILES, f"{FOLDER}/RECORD"]:
+        written = (place / FOLDER / "RECORD").read_text(encoding="utf-8")
+        for name in [name for name in [*FILES, f"{FOLDER}/RECORD"] if f"{name}," in written]:
             (place / name).unlink(missing_ok=True)
-        for compiled in (place / "torch" / "__pycache__").glob("__init__.*.pyc"):
+        caches = [place / name / "__pycache__" for name in TORCHS]
+        for compiled in [file for cache in caches for file in cache.glob("__init__.*.pyc")]:
             compiled.unlink()
-        for folder in (place / "torch" / "__pycache__", place / "torch", place / FOLDER):
+        for folder in (*caches, *(place / name for name in TORCHS), place / FOLDER):
             if folder.exists() and not any(folder.iterdir()):
                 folder.rmdir()
     except OSError as error:

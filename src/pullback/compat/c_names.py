@@ -20,10 +20,10 @@ from pullback.autograd.engine import target_of
 from pullback.autograd.node import AccumulateGrad, Node
 from pullback.autograd.saved import SavedTensor
 from pullback.autograd.task import Task, current_task
-from pullback.compat import functorch_names
 from pullback.compat.dispatch_keys import DispatchKey as DispatchKey
 from pullback.compat.dispatch_keys import DispatchKeySet as DispatchKeySet
 from pullback.compat.dispatch_keys import _dispatch_keys as _dispatch_keys
+from pullback.compat.functorch import wrappers
 from pullback.library import calls, schema, types
 from pullback.library.dispatch import _DisableTorchDispatch as _DisableTorchDispatch
 from pullback.library.dispatch import _len_torch_dispatch_stack as _len_torch_dispatch_stack
@@ -144,7 +144,7 @@ _TensorBase = pullback.Tensor
 _FunctionBase = Function
 Generator, Size, device, dtype = pullback.Generator, pullback.Size, pullback.device, pullback.dtype
 layout, memory_format = pullback.layout, pullback.memory_format
-_functorch = functorch_names
+_functorch = wrappers
 StorageBase = pullback.UntypedStorage
 _VariableFunctions = pullback
 _TensorMeta = type(pullback.Tensor)

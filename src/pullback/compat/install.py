@@ -20,17 +20,28 @@ from pullback.nn import Parameter
 OPTIMIZERS = ["_adafactor", "adadelta", "adagrad", "adamax", "adamw", "asgd", "nadam", "radam", "rmsprop", "rprop"]
 """Modules of torch that hold an optimizer and its step as a function: those of Adam and SGD are ours, too."""
 ELSEWHERE = {
+    "functorch": "pullback.compat.functorch",
+    "functorch._src.make_functional": "pullback.compat.functorch.make_functional",
+    "functorch._src.vmap": "pullback.func",
+    "functorch.experimental": "pullback.func",
     "torch._C": "pullback.compat.c_names",
     "torch.__config__": "pullback.compat.config",
-    "torch._C._functorch": "pullback.compat.functorch_names",
+    "torch._C._functorch": "pullback.compat.functorch.wrappers",
     "torch._VF": "pullback",
     "torch._dynamo": "pullback.compat.compiling",
+    "torch._functorch.apis": "pullback.func",
+    "torch._functorch.deprecated": "pullback.compat.functorch.deprecated",
+    "torch._functorch.eager_transforms": "pullback.func",
+    "torch._functorch.functional_call": "pullback.func",
+    "torch._functorch.make_functional": "pullback.compat.functorch.make_functional",
+    "torch._functorch.vmap": "pullback.func",
     "torch._jit_internal": "pullback.jit.marks",
     "torch._library.custom_ops": "pullback.library.custom_ops",
     "torch._library.infer_schema": "pullback.library.infer",
     "torch._ops": "pullback.library.overloads",
     "torch._tensor_str": "pullback.printing",
     "torch._utils": "pullback.compat.private_utils",
+    "torch._vmap_internals": "pullback.compat.functorch.vmap_internals",
     "torch.accelerator": "pullback.compat.accelerator",
     "torch.amp.autocast_mode": "pullback.amp",
     "torch.compiler": "pullback.compat.compiling",
@@ -59,8 +70,11 @@ ELSEWHERE = {
     "safetensors.torch": "pullback.serialization.safetensors",
 }
 """Modules whose names here are not torch's; None for those that only hold others."""
+TORCHS = {"functorch", "torch"}
+"""The packages that a torch brings."""
 VALUES = (str, int, float, complex, tuple, list, dict, set, frozenset, dtype)
 VERSION = TorchVersion("2.13.0+pullback")
+TOP_LEVEL = "".join(f"{name}\n" for name in sorted(TORCHS))
 METADATA = f"""Metadata-Version: 2.1
 Name: torch
 Version: {VERSION}
@@ -74,7 +88,7 @@ class TorchDistribution(Distribution):
 
     def read_text(self, filename: str) -> str | None:
         """The text of a file of the metadata."""
-        return {"METADATA": METADATA, "INSTALLER": "pullback\n", "top_level.txt": "torch\n"}.get(filename)
+        return {"METADATA": METADATA, "INSTALLER": "pullback\n", "top_level.txt": TOP_LEVEL}.get(filename)
 
     def locate_file(self, path: Any) -> Any:
         """No file of its own."""
@@ -82,11 +96,11 @@ class TorchDistribution(Distribution):
 
 
 class TorchFinder(MetaPathFinder, Loader):
-    """Makes a module for every name below torch; for torchvision and safetensors where they are not installed."""
+    """Makes a module for every name below torch and functorch; for others of ELSEWHERE where they are not installed."""
 
     def __init__(self) -> None:
         self.modules: dict[str, ModuleType] = {}
-        self.roots = {"torch"} | {root for root in ("torchvision", "safetensors") if PathFinder.find_spec(root) is None}
+        self.roots = TORCHS | {root for root in ("torchvision", "safetensors") if PathFinder.find_spec(root) is None}
 
     def find_spec(self, fullname: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
         """Answer for torch's names only, and not for those that are no modules: `torch.Tensor` is a class."""
@@ -94,7 +108,7 @@ class TorchFinder(MetaPathFinder, Loader):
         if root not in self.roots or (root == "safetensors" and fullname not in ELSEWHERE):
             return None
         own = self.own(fullname)
-        if is_value(own) or (own is None and root == "torch" and fullname not in {*torch_modules(), *ELSEWHERE}):
+        if is_value(own) or (own is None and root in TORCHS and fullname not in {*torch_modules(), *ELSEWHERE}):
             return None
         return ModuleSpec(fullname, self, is_package=True)
 

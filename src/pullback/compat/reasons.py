@@ -12,6 +12,7 @@ PLAIN = "use float32, float16 or bfloat16"
 TOOL = "it is a tool for torch's own build or files"
 
 REASONS = {
+    "functorch.": "use torch.func; first-class dimensions and torch's own compilers are not here",
     "torch.": "it belongs to torch's compiled parts: TorchScript's types and graphs, the dispatcher, its loggers",
     "torch.accelerator.": "use what has the same name in torch.cuda, where there is a device",
     "torch.ao.": PLAIN,
