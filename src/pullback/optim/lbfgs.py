@@ -7,7 +7,8 @@ from typing import Any
 
 import pullback as torch
 from pullback import Tensor
-from pullback.optim.line_search import strong_wolfe
+from pullback.optim.line_search import _cubic_interpolate as _cubic_interpolate
+from pullback.optim.line_search import _strong_wolfe as _strong_wolfe
 from pullback.optim.optimizer import Optimizer, Params
 from pullback.optim.rule import as_real
 
@@ -117,7 +118,7 @@ class LBFGS(Optimizer):
                 if search != "strong_wolfe":
                     raise RuntimeError("only 'strong_wolfe' is supported")
                 x = [p.clone() for p in self.parameters]
-                loss, grad, t, tried = strong_wolfe(
+                loss, grad, t, tried = _strong_wolfe(
                     lambda x, t, d: self.evaluate(closure, x, t, d),
                     x,
                     t,

@@ -19,29 +19,41 @@ class Point:
         self.t, self.value, self.grad, self.slope = t, value, grad, slope
 
 
-def cubic_minimum(a: Point, b: Point, bounds: tuple[float, float] | None = None) -> float:
-    """Where the cubic through two points with their slopes is smallest, inside the bounds."""
-    low, high = bounds if bounds is not None else (min(a.t, b.t), max(a.t, b.t))
-    d1 = a.slope + b.slope - 3 * (a.value - b.value) / (a.t - b.t)
-    d2_square = d1**2 - a.slope * b.slope
-    if d2_square < 0:
+def _cubic_interpolate(
+    x1: float, f1: float, g1: Any, x2: float, f2: float, g2: Any, bounds: tuple[float, float] | None = None
+) -> float:
+    """Where the cubic through two points with their slopes is smallest, inside the bounds.
+
+    Args:
+        x1: the first point.
+        f1: the value there.
+        g1: the slope there, a tensor.
+        x2: the second point.
+        f2: the value there.
+        g2: the slope there.
+        bounds: the interval that is looked at; the one between the points if None.
+    """
+    low, high = bounds if bounds is not None else (min(x1, x2), max(x1, x2))
+    d1 = g1 + g2 - 3 * (f1 - f2) / (x1 - x2)
+    d2_square = d1**2 - g1 * g2
+    if not d2_square >= 0:
         return (low + high) / 2.0
     d2 = d2_square.sqrt()
-    if a.t <= b.t:
-        at = b.t - (b.t - a.t) * ((b.slope + d2 - d1) / (b.slope - a.slope + 2 * d2))
+    if x1 <= x2:
+        at = x2 - (x2 - x1) * ((g2 + d2 - d1) / (g2 - g1 + 2 * d2))
     else:
-        at = a.t - (a.t - b.t) * ((a.slope + d2 - d1) / (a.slope - b.slope + 2 * d2))
+        at = x1 - (x1 - x2) * ((g1 + d2 - d1) / (g1 - g2 + 2 * d2))
     return min(max(at, low), high)  # type: ignore[no-any-return]
 
 
-def strong_wolfe(
-    evaluate: Evaluation,
+def _strong_wolfe(
+    obj_func: Evaluation,
     x: Any,
     t: float,
     d: Tensor,
-    value: float,
-    grad: Tensor,
-    slope: Tensor,
+    f: float,
+    g: Tensor,
+    gtd: Tensor,
     c1: float = 1e-4,
     c2: float = 0.9,
     tolerance_change: float = 1e-9,
@@ -49,21 +61,34 @@ def strong_wolfe(
 ) -> tuple[float, Tensor, float, int]:
     """A step along d that decreases the value enough and flattens the slope enough.
 
+    Args:
+        obj_func: gives the value and the gradient at `x + t d`, from x, t and d.
+        x: where the search starts; only handed on.
+        t: the step that is tried first.
+        d: the direction.
+        f: the value at the start.
+        g: the gradient at the start.
+        gtd: the slope along the direction at the start.
+        c1: how much of the decrease that the slope promises is enough.
+        c2: what part of the slope may remain.
+        tolerance_change: how small the bracket becomes.
+        max_ls: how many steps are tried.
+
     Returns:
         The value and the gradient there, the step, and how often the function was evaluated.
     """
     d_norm = d.abs().max()
-    start = Point(0, value, grad.clone(memory_format=None), slope)
+    start = Point(0, f, g.clone(memory_format=None), gtd)
 
     def at(t: float) -> Point:
-        new_value, new_grad = evaluate(x, t, d)
+        new_value, new_grad = obj_func(x, t, d)
         return Point(t, new_value, new_grad, new_grad.dot(d))
 
     def decreases(point: Point) -> bool:
-        return bool(point.value <= value + c1 * point.t * slope)
+        return bool(point.value <= f + c1 * point.t * gtd)
 
     def is_flat(point: Point) -> bool:
-        return bool(abs(point.slope) <= -c2 * slope)
+        return bool(abs(point.slope) <= -c2 * gtd)
 
     point, evaluations = at(t), 1
     previous, iteration, done = start, 0, False
@@ -118,6 +143,11 @@ def strong_wolfe(
             bracket[low] = copied(point)
     best = bracket[low if len(bracket) > 1 else 0]
     return best.value, best.grad, best.t, evaluations
+
+
+def cubic_minimum(a: Point, b: Point, bounds: tuple[float, float] | None = None) -> float:
+    """Where the cubic through two trial steps is smallest."""
+    return _cubic_interpolate(a.t, a.value, a.slope, b.t, b.value, b.slope, bounds)
 
 
 def copied(point: Point) -> Point:
