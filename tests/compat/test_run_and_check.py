@@ -127,7 +127,7 @@ import torch
 import torch.backends.cudnn as cudnn
 import torch.distributed as dist
 import torch.multiprocessing as mp
-import torch.utils.tensorboard, torch.utils.cpp_extension, torch.ao.quantization, torch.hub, torch.onnx
+import torch.utils.cpp_extension, torch.ao.quantization, torch.hub, torch.onnx
 import torchvision.transforms as transforms
 from torch import distributed, jit
 from torch.cuda.amp import GradScaler, autocast, custom_bwd, custom_fwd
@@ -170,7 +170,6 @@ for use in (
     lambda: distributed.rpc.init_rpc("worker"),
     lambda: jit.CompilationUnit("def f(x): return x"),
     lambda: torch.hub.load("a", "b"),
-    lambda: torch.utils.tensorboard.SummaryWriter(),
     lambda: transforms.ToTensor(),
     lambda: datasets.MNIST("data"),
 ):
@@ -189,10 +188,21 @@ def test_nothing_fails_at_import_and_what_is_missing_says_so_when_it_is_used(tmp
         "torch.distributed.rpc.init_rpc",
         "torch.jit.CompilationUnit",
         "torch.hub.load",
-        "torch.utils.tensorboard.SummaryWriter",
         "torchvision.transforms.ToTensor",
         "torchvision.datasets.MNIST",
     ]
+
+
+def test_a_part_that_needs_a_package_is_not_there_without_it(tmp_path):
+    (tmp_path / "asks.py").write_text(
+        "import sys; sys.modules['tensorboard'] = None\n"
+        "import torch, torch.utils\n"
+        "print(hasattr(torch.utils, 'tensorboard'))\n"
+        "try: from torch.utils.tensorboard import SummaryWriter\n"
+        "except ImportError: print('no writer')\n"
+    )
+    result = pullback("run", "asks.py", cwd=tmp_path)
+    assert result.stdout.split("\n") == ["False", "no writer", ""], result.stderr
 
 
 def test_check_does_not_count_a_question_as_missing(tmp_path):

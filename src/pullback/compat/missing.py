@@ -120,7 +120,10 @@ class TorchModule(ModuleType):
         if parent in GATHERED and hasattr(gathered := modules[parent]._pullback_target, name):
             return getattr(gathered, name)
         if full in torch_modules() and name not in torch_modules()[self.__name__]:
-            return import_module(full)
+            try:
+                return import_module(full)
+            except ModuleNotFoundError as error:  # torch.utils.tensorboard, where tensorboard is not installed
+                raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}") from error
         if not is_torchs(self.__name__, name):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         return DTYPES[name] if self.__name__ == "torch" and name in DTYPES else stand_in(full)

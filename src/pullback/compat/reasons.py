@@ -66,7 +66,6 @@ REASONS = {
     "torch.utils.data.": PIPES,
     "torch.utils.jit.": "the function or the module itself runs as it is",
     "torch.utils.mkldnn.": "strided tensors work everywhere",
-    "torch.utils.tensorboard.": "install tensorboardX, or write the numbers down yourself",
     "torch.xpu.": DEVICES.format("torch.xpu"),
     "torchvision.": "install torchvision, which is used where it is found",
 }
