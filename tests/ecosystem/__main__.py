@@ -26,6 +26,7 @@ PAGE = ROOT / "docs" / "ecosystem.md"
 TIMES = HERE / "times.json"
 PACKAGES = {
     "accelerate": "accelerate",
+    "backpack": "backpack-for-pytorch",
     "botorch": "botorch",
     "captum": "captum",
     "diffusers": "diffusers",
@@ -42,20 +43,25 @@ PACKAGES = {
     "pennylane": "pennylane",
     "pyro": "pyro-ppl",
     "safetensors": "safetensors",
+    "sbi": "sbi",
     "sentence": "sentence-transformers",
     "skorch": "skorch",
     "stable": "stable-baselines3",
+    "tensorboard": "tensorboard",
     "tensordict": "tensordict",
     "timm": "timm",
     "torchdiffeq": "torchdiffeq",
     "torchgeometric": "torch-geometric",
     "torchinfo": "torchinfo",
     "torchmetrics": "torchmetrics",
+    "torchmin": "pytorch-minimize",
+    "torchopt": "torchopt",
     "torchrl": "torchrl",
     "torchsde": "torchsde",
     "torchvision": "torchvision==0.28.0",
     "transformers": "transformers",
     "xtransformers": "x-transformers",
+    "zuko": "zuko",
 }
 """What to install for a program, by the first word of its name."""
 SUBSET = ("einops", "higher", "safetensors", "torchdiffeq", "torchinfo", "torchmetrics", "torchsde")
