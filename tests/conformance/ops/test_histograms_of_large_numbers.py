@@ -19,3 +19,16 @@ def test_equal_numbers_too_large_for_bins_are_counted_in_the_second(value: float
         return torch.histogram(x, bins, density=density), torch.histc(x, bins), counts[0]
 
     same(program)
+
+
+@pytest.mark.parametrize("bins", [1, 3, 6, 7, 10, 100])
+@pytest.mark.parametrize("power", [23, 24, 25, 53, 60])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_equal_numbers_lie_between_their_neighbours_where_these_are_further_than_one(
+    power: int, bins: int, sign: int
+) -> None:
+    def program(torch: Any) -> Any:
+        x = torch.full((3,), sign * 2.0**power)
+        return torch.histc(x, bins), torch.histc(x.double(), bins), torch.histc(x + 2, bins)
+
+    same(program)

@@ -156,7 +156,7 @@ def histc(self: Array, bins: int = 100, min: Number = 0, max: Number = 0) -> Arr
     if not np.isfinite(low) or not np.isfinite(high):
         raise RuntimeError(f"torch.histc: range of [{low:g}, {high:g}] is not finite")
     if low == high:
-        low, high = low - 1, high + 1
+        low, high = kernels.around(low, self.dtype)
     if low > high or (low == high and is_half(self.dtype)):
         raise RuntimeError("torch.histc: max must be larger than min")
     if self.dtype.kind in "iub":

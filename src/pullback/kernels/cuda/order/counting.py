@@ -14,6 +14,7 @@ from pullback.kernels.cuda.native import INT64, copied, dims_of, native, reduced
 from pullback.kernels.cuda.order.extrema import found
 from pullback.kernels.cuda.order.masks import BOOL, INT32, comparable
 from pullback.kernels.cuda.pointwise import pointwise
+from pullback.kernels.numpy.index.uniqueness import around
 
 DOUBLE = np.dtype(np.float64)
 MOST = 1 << 31
@@ -165,7 +166,7 @@ def histc(self: Any, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
             return None
         low, high = map(float, span)
     if low == high:
-        low, high = low - 1, high + 1
+        low, high = around(low, self.dtype)
     if not np.isfinite([low, high]).all() or not low < high:
         return None
     places = pointwise(bin_of, (contiguous(self).reshape(-1), low, high, bins), {})

@@ -93,11 +93,16 @@ def bisected(boundaries: Array, values: Array, side: str) -> Array:
     return start
 
 
-def histc(array: Array, bins: int, low: float, high: float) -> Array:
-    """How many elements fall into each of equal bins from low to high; the last bin includes its end.
+def around(value: float, dtype: np.dtype[Any]) -> tuple[float, float]:
+    """The ends of a range in which one number lies: one less and one more, or its neighbours where they are further."""
+    if is_half(dtype):
+        return value - 1, value + 1
+    here, beyond = dtype.type(value), dtype.type(np.inf)
+    return float(min(value - 1, np.nextafter(here, -beyond))), float(max(value + 1, np.nextafter(here, beyond)))
 
-    Of a number so large that one less and one more are the same number, torch says which bin it is in.
-    """
+
+def histc(array: Array, bins: int, low: float, high: float) -> Array:
+    """How many elements fall into each of equal bins from low to high; the last bin includes its end."""
     flat = array.reshape(-1)
     if is_half(array.dtype):  # torch rounds at every step here
         low, high = array.dtype.type(low), array.dtype.type(high)
@@ -106,5 +111,5 @@ def histc(array: Array, bins: int, low: float, high: float) -> Array:
     else:
         flat = flat.astype(np.float64)
         inside = flat[(flat >= low) & (flat <= high)]
-        place = (inside - low) / (high - low) * bins if low < high else np.full(inside.shape, bins // 2)
+        place = (inside - low) / (high - low) * bins
     return bincount(np.minimum(place.astype(np.int64), bins - 1), None, bins).astype(array.dtype)
