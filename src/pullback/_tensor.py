@@ -480,6 +480,8 @@ def normal_dim(dim: int, ndim: int) -> int:
     """A dimension counted from the front, or torch's IndexError."""
     limit = ndim or 1
     if not -limit <= dim < limit:
+        if type(dim) is not int and -limit <= int(dim) < limit:  # unsigned ones know no negative limit
+            return int(dim)
         raise IndexError(messages.dim_out_of_range(dim, ndim))
     return dim + limit if dim < 0 else dim
 

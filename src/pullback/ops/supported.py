@@ -188,3 +188,12 @@ def check_values(self: Any, indices: Any, values: Any, accumulate: bool) -> None
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {mine} cannot be broadcast to indexing result of shape {its}"
         )
+
+
+def check_factors(kind: str, **factors: Any) -> None:
+    """Raise torch's error for factors that do not fit elements of this kind, by their names."""
+    for name, factor in factors.items():
+        if isinstance(factor, bool) and kind != "b":
+            raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
+        if kind in "iub" and isinstance(factor, float | complex):
+            raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")

@@ -30,6 +30,13 @@ WRONG = [
     "torch.diff(torch.ones(3), 0.5)",
     "torch.cumprod(torch.ones(3), None)",
     "F.one_hot(torch.tensor([1]), 0.5)",
+    "F.poisson_nll_loss(torch.ones(2), torch.ones(2), eps=None)",
+    "torch.addr(torch.ones(2, 2), torch.ones(2), torch.ones(2), alpha=True)",
+    "torch.addr(torch.ones(2, 2), torch.ones(2), torch.ones(2), beta=False)",
+    "torch.addr(torch.ones(2, 2).int(), torch.ones(2), torch.ones(2), alpha=True)",
+    "torch.addr(torch.ones(2, 2).bool(), torch.ones(2).bool(), torch.ones(2).bool(), alpha=True, beta=False)",
+    "torch.flatten(torch.ones(2, 3, 4), torch.tensor(1, dtype=torch.uint8))",
+    "torch.chunk(torch.ones(2, 3), 3, torch.tensor(1, dtype=torch.uint8))",
 ]
 OUT = [
     "torch.topk(torch.ones(3), 1, out=torch.ones(2))",

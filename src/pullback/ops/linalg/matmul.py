@@ -19,7 +19,7 @@ from pullback.kernels.numpy.linalg.products import batch_product, product, produ
 from pullback.ops.pointwise.arithmetic import conj, scaled
 from pullback.ops.shape.dims import t, transpose
 from pullback.ops.shape.reshape import check_expand, expand, unsqueeze
-from pullback.ops.supported import check_ranks, need_dims, refuse
+from pullback.ops.supported import check_factors, check_ranks, need_dims, refuse
 
 # ------------------------------------------------------------------ what the checks of several products say
 
@@ -219,9 +219,7 @@ def check_addr(self: Array, vec1: Array, vec2: Array, *, beta: Number, alpha: Nu
         if vec.ndim != 1:
             raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {vec.ndim}-D")
     check_expand(self, (vec1.size, vec2.size))
-    for name, factor in (("beta", beta), ("alpha", alpha)):
-        if self.dtype.kind in "iub" and isinstance(factor, float | complex):
-            raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
+    check_factors(self.dtype.kind, beta=beta, alpha=alpha)
 
 
 @op(
@@ -240,8 +238,9 @@ def check_addr(self: Array, vec1: Array, vec2: Array, *, beta: Number, alpha: Nu
 )
 def addr(self: Array, vec1: Array, vec2: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """Return `beta * input + alpha * outer(vec1, vec2)`; `input` broadcasts to the shape `(n, m)` of the product."""
-    if vec1.ndim != 1 or vec2.ndim != 1 or (self.dtype.kind in "iub" and not isinstance(alpha + beta, int)):
+    if vec1.ndim != 1 or vec2.ndim != 1:
         raise different(vec1, vec2)
+    check_factors(self.dtype.kind, beta=beta, alpha=alpha)
     if is_half(self.dtype):  # rounded at every step, as torch does it here
         column = vec1 if alpha == 1 else vec1 * self.dtype.type(exact_number(alpha, FROM_NUMPY[self.dtype]))
         return plus_scaled(np.multiply(column[:, None], vec2), 1, self, beta)

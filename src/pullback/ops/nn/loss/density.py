@@ -27,8 +27,8 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool,
 
     As `nn.functional.poisson_nll_loss`, with all arguments given and `reduction` as a number: 0 none, 1 mean, 2 sum.
     """
-    if isinstance(eps, complex):
-        raise TypeError("poisson_nll_loss(): argument 'eps' (position 5) must be float, not complex")
+    if eps is None or isinstance(eps, complex):
+        raise TypeError(f"poisson_nll_loss(): argument 'eps' (position 5) must be float, not {type(eps).__name__}")
     if log_input:
         loss = sub(exp(input), mul(target, input))
     else:
