@@ -158,6 +158,15 @@ def bincount(values: np.ndarray[Any, Any], weights: Any, minlength: int) -> np.n
     return np.bincount(values, weights, minlength)
 
 
+def without_bools(value: Any) -> Any:
+    """A list of integers with numbers for its bools, which torch takes for integers behind the first place."""
+    if not isinstance(value, (list, tuple)) or not value or isinstance(value[0], bool):
+        return value
+    if not all([isinstance(item, (int, np.integer)) for item in value]):
+        return value
+    return tuple([int(item) for item in value]) if any([isinstance(item, bool) for item in value]) else value
+
+
 def check_ints(name: str, arguments: dict[str, Any]) -> None:
     """Raise torch's error if an argument, or an item of one, is an integer that does not fit into 64 bits."""
     for key, value in arguments.items():

@@ -16,7 +16,7 @@ from pullback._arrays.half import SINGLE, is_half
 from pullback._arrays.kinds import as_array, foreign_among, is_sparse, laid_out, read_for
 from pullback._arrays.memory import empty_in_order, order_of_result
 from pullback._arrays.packed import PackedArray
-from pullback._arrays.sizes import check_ints, meaning
+from pullback._arrays.sizes import check_ints, meaning, without_bools
 from pullback._device import CPU
 from pullback._dtype import FROM_NUMPY, defaults, result_numpy_dtype
 from pullback._lazy import stored
@@ -69,7 +69,11 @@ def by_reference(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
         if modes.dispatch is not None:
             return modes.dispatch.call(op, bound, out)
         return measured(op, bound, out)
-    except Exception:
+    except Exception as error:
+        if isinstance(error, (AttributeError, TypeError)):
+            counted = tuple([without_bools(value) for value in args])
+            if any([value is not given for value, given in zip(counted, args, strict=True)]):
+                return by_reference(op, counted, out)
         if not op.private:
             refuse_wrong_types(op, args, out)
         raise

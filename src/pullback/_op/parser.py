@@ -297,7 +297,7 @@ def unpackable(name: str, signature: Signature, args: tuple[Any, ...], kwargs: G
         if signature.most() == 1 and nr == 0 and args and not isinstance(value, (tuple, list)):
             value = args
         for position, item in enumerate(value if isinstance(value, (tuple, list)) else (), 1):
-            if not is_index(item):
+            if not is_index(item) and not (position > 1 and isinstance(item, bool)):  # as torch has it
                 found = messages.type_name(item)
                 return TypeError(
                     f"{name}(): argument '{param.name}' failed to unpack the object at pos {position} with error "

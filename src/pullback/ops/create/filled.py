@@ -22,6 +22,7 @@ from pullback._arrays.sizes import (
     check_sizes,
     in_torch_words,
     unpacking,
+    without_bools,
 )
 from pullback._dtype import Number, defaults, dtype
 from pullback._op.define import function
@@ -67,7 +68,7 @@ def int_of(value: Any) -> int | None:
 def one_size(name: str, position: int, value: Any) -> int:
     """One entry of a shape."""
     if type(value) is not int:
-        if not is_int(value):
+        if not is_int(value) and not (position and isinstance(value, bool)):  # as torch has it
             kind = messages.type_name(value)
             if position == 0:
                 start = f"{name}(): argument 'size' (position 1) must be tuple of ints"
@@ -248,6 +249,7 @@ def strided_array(name: str, size: Any, stride: Any, target: dtype) -> np.ndarra
             f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})"
         )
     check_ints(name, {"size": size, "stride": stride})
+    size, stride = without_bools(size), without_bools(stride)
     check_sizes(tuple(size))
     reach = sum([(n - 1) * s for n, s in zip(size, stride, strict=True)]) + 1
     if any(s < 0 for s in stride) or (0 not in size and reach * target.itemsize > LARGEST):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pullback._arrays.kinds import made_on
+from pullback._arrays.sizes import without_bools
 from pullback._op.define import function
 from pullback._tensor import Tensor, fresh, normal_dim
 from pullback.ops.nn.number import over, times
@@ -130,7 +131,7 @@ def gradient(input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order:
     `edge_order` is 1 or 2, the order of the one-sided differences at the two ends.
     """
     spacing = spacing.item() if isinstance(spacing, Tensor) else spacing
-    dims = dims_of(dim)
+    dims = without_bools(dims_of(dim))
     several = isinstance(spacing, (list, tuple))
     check_gradient(input, len(spacing) if several else None, dims, edge_order)
     dims = tuple(range(input._array.ndim)) if dims is None else dims

@@ -43,9 +43,11 @@ def ints(name: str, what: str, args: Any) -> tuple[int, ...]:
 
 
 def an_int(name: str, what: str, value: Any, position: int, alone: bool) -> int:
-    """One size that is no plain int: a tensor or a NumPy number."""
+    """One size that is no plain int: a tensor, a NumPy number, or a bool behind the first place."""
     try:
-        return index(value)
+        if isinstance(value, bool) and position == 0:
+            raise TypeError("not an integer")
+        return int(index(value))
     except TypeError:
         kind = messages.type_name(value)
         found = f"not {kind}" if alone else f"but found element of type {kind} at pos {position}"

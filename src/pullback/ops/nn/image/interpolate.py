@@ -53,7 +53,7 @@ def sizes_and_factors(input: Any, size: Any, scale_factor: Any, rounded: bool) -
             "Input and output must have the same number of spatial dimensions, but got input with spatial dimensions "
             f"of {spatial} and output size of {size}. {form} output size in (o1, o2, ...,oK) format."
         )
-    if not all([is_int(n) for n in size]):
+    if not all([is_int(n) or (nr and isinstance(n, bool)) for nr, n in enumerate(size)]):
         raise TypeError(
             "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size "
             f"with types {[type(n) for n in size]}"
