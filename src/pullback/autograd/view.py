@@ -109,7 +109,7 @@ def refresh(tensor: Tensor) -> None:
     if view.version == version or (tensor._edge is None and not view.base._requires_grad):
         return
     if view.creation != DEFAULT:
-        forbid(tensor, "its base or another view of its base has been")
+        forbid(tensor, view.creation, "its base or another view of its base has been")
     view.version = version
     old = tensor._edge
     if view.steps:
@@ -151,11 +151,9 @@ def wants_grad(tensor: Tensor) -> bool:
 # ------------------------------------------------------------------ in-place
 
 
-def forbid(tensor: Tensor, what: str) -> None:
+def forbid(tensor: Tensor, creation: int, what: str) -> None:
     """Raise: this view may not take part in an in-place write."""
-    view = tensor._view
-    assert view is not None
-    creation, made = view.creation, tensor._edge is not None
+    made = tensor._edge is not None
     if creation in (NO_GRAD_MODE, INFERENCE_MODE) or not made:
         where = f"O{output_of(tensor)[1:]} is a view of a view which was" if made else "A view was"
         text = (
@@ -199,7 +197,7 @@ def check_inplace(tensor: Tensor, tracked: bool) -> None:
     view = tensor._view
     if view is not None:
         if view.creation != DEFAULT:
-            forbid(tensor, "is being")
+            forbid(tensor, view.creation, "is being")
         if wants_grad(tensor) and (view.base._edge is None or type(view.base._edge) is Entry):
             raise RuntimeError(messages.VIEW_OF_LEAF_INPLACE)
     if (tensor._edge is None or type(tensor._edge) is Entry) and wants_grad(tensor):

@@ -12,14 +12,14 @@ from pullback._op import forward_mode
 from pullback._op.declare import Op, called
 from pullback._op.out import as_list, check_fits, write
 from pullback._op.results import present, record
-from pullback._runtime.messages import LEAF_INPLACE, RESIZED_DUAL, cannot_cast, shape_text
+from pullback._runtime.messages import RESIZED_DUAL, cannot_cast, shape_text
 from pullback._tensor import Tensor, counter_of
 from pullback.autograd.view import wants_grad
 from pullback.batching import custom, physical, rules_index, rules_nn  # noqa: F401 (they attach what they know)
 from pullback.batching.physical import Call, EmptyBatch, Results, front, invoke
 from pullback.batching.strategies import aligns, number_beside, of_nothing, rule_of, seen_array
 from pullback.batching.tensor import BatchedTensor, at_level, batched, level_of, lifted, one_down
-from pullback.batching.views import is_view, note_view, up_to_date, written
+from pullback.batching.views import check_write, is_view, note_view, up_to_date, written
 from pullback.ops.shape.reshape import expand, unsqueeze
 
 
@@ -237,7 +237,7 @@ def write_below(op: Op, self: Any, out: Any, level: int, recorded: bool) -> None
     if memory_below(value) is memory_below(result):
         result = result.clone()  # `x[1:] += y` copies a view onto itself, in the end
     if level_of(self) == level and recorded:
-        check_leaf(self)
+        check_write(self, out._requires_grad)
     if not can_cast(result.dtype, value.dtype) and op.name != "copy":
         raise RuntimeError(cannot_cast(result.dtype.scalar_type, value.dtype.scalar_type))
     stretched = overlaps_itself(value._array) and value._array.dtype.kind in op.may_overlap
@@ -288,12 +288,6 @@ def too_small(op: Op, self: Any, result: Any, level: int) -> str:
         f"over {where}. Please try to use out-of-place operators instead of {shown}. If said operator is being called "
         "inside the PyTorch framework, please file a bug report instead."
     )
-
-
-def check_leaf(self: Any) -> None:
-    """Raise for leaves, which have no history that could change."""
-    if is_grad_enabled() and self._edge is None and self._requires_grad:
-        raise RuntimeError(LEAF_INPLACE)
 
 
 def wants(tensor: Any) -> bool:

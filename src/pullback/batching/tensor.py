@@ -238,8 +238,9 @@ class BatchedTensor(Tensor):
     def shows(self) -> bool:
         """True for a view: of another tensor, or of a batch that only the levels below gave a history."""
         array: Any = self._array
-        if "source" in self.__dict__ or array.bdim is None or self._requires_grad or self._tangent is not None:
-            return "source" in self.__dict__
+        view = "source" in self.__dict__.get("formers", (self,))[0].__dict__
+        if view or array.bdim is None or self._requires_grad or self._tangent is not None:
+            return view
         return array.value.requires_grad or array.value._tangent is not None
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:

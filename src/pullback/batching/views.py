@@ -3,25 +3,50 @@
 The memory below is shared, so values take care of themselves. Histories do not: after  v = y[0]; v.mul_(w)  the history
 of y is that of  y + Vᵀ(v_new - V y),  where V is the view op: what was there before is gone, what was written is there.
 Other views of y have their history made anew from y's when they are next used. Tangents change in the same way.
+
+A tensor that changes its own shape, as in y.t_(), becomes a view of what it was; the views of y made before then are
+views of that, too.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from pullback._modes import grad_enabled, is_grad_enabled
 from pullback._op.declare import Op
 from pullback._runtime import messages
 from pullback._tensor import bump_version, counter_of, wrap
-from pullback.batching.tensor import BatchedTensor
+from pullback.autograd.view import MULTI_OUTPUT_NODE, check_inplace, forbid, wants_grad
+from pullback.batching.tensor import BatchedTensor, around, level_of, one_down
 
 transposed: dict[str, Any] = {}
 """`transposed["view"](view, like, value)`: Vᵀ value. Put here by autograd/batched.py, which has an engine."""
 
 
+class Source(NamedTuple):
+    """Of what a batched tensor is a view: a tensor that had changed shape so often, and by which output of an op."""
+
+    tensor: Any
+    changes: int
+    op: Op
+    rest: list[Any]
+    position: int
+
+    @property
+    def parent(self) -> Any:
+        """The tensor, or what it was when the view was made."""
+        formers = self.tensor.__dict__.get("formers", ())
+        return formers[self.changes] if self.changes < len(formers) else self.tensor
+
+    def seen_in(self, parent: Any) -> Any:
+        """The view once more."""
+        out = self.op.call(parent, *self.rest)
+        return out[self.position] if self.op.variadic else out
+
+
 def note_view(out: Any, source: Any, op: Op, rest: list[Any], position: int) -> None:
     """Remember what a batched tensor is a view of, and by which op."""
-    out.__dict__["source"] = (source, op, rest, position)
+    out.__dict__["source"] = Source(source, len(source.__dict__.get("formers", ())), op, rest, position)
     out.__dict__["seen"] = writes(source)
     out._counter = counter_of(source)
 
@@ -34,14 +59,8 @@ def writes(tensor: Any) -> int:
 def root(tensor: Any) -> Any:
     """The tensor a view of a view of ... looks at."""
     while "source" in tensor.__dict__:
-        tensor = tensor.__dict__["source"][0]
+        tensor = tensor.__dict__["source"].parent
     return tensor
-
-
-def seen_again(parent: Any, op: Op, rest: list[Any], position: int) -> Any:
-    """The view once more."""
-    out = op.call(parent, *rest)
-    return out[position] if op.variadic else out
 
 
 def up_to_date(tensor: Any) -> None:
@@ -49,12 +68,12 @@ def up_to_date(tensor: Any) -> None:
     found = tensor.__dict__.get("source")
     if found is None or tensor.__dict__["seen"] == writes(tensor):
         return
-    parent, op, rest, position = found
+    parent = found.parent
     up_to_date(parent)
     before = grad_enabled.get()
     try:
         grad_enabled.set(True)  # the view was recorded when it was made, wherever the write is seen
-        again = seen_again(parent, op, rest, position)
+        again = found.seen_in(parent)
     finally:
         grad_enabled.set(before)
     tensor._edge, tensor._requires_grad = again._edge, again._requires_grad
@@ -66,22 +85,20 @@ def written(tensor: Any, made: Any, tracked: bool) -> None:
     """After a write: the tensor, and everything it is a view of, get the history and tangent of what was made."""
     above = []
     while "source" in tensor.__dict__:
-        parent, op, rest, position = tensor.__dict__["source"]
+        source = tensor.__dict__["source"]
         above.append((tensor, made._tangent))
-        made = through(parent, op, rest, position, made, tracked)
-        tensor = parent
-    adopt(tensor, made, tracked, messages.VIEW_OF_LEAF_INPLACE if above else messages.LEAF_INPLACE)
+        made = through(source, made, tracked)
+        tensor = source.parent
+    adopt(tensor, made, tracked)
     tensor.__dict__["writes"] = tensor.__dict__.get("writes", 0) + 1
     bump_version(tensor)
     for view, _ in reversed(above):
         up_to_date(view)
 
 
-def adopt(tensor: Any, made: Any, tracked: bool, refusal: str = messages.LEAF_INPLACE) -> None:
-    """The history and tangent of what was made; leaves, which have no history that could change, refuse."""
+def adopt(tensor: Any, made: Any, tracked: bool) -> None:
+    """The history and tangent of what was made."""
     if tracked and (made._requires_grad or tensor._requires_grad):
-        if tensor._edge is None and tensor._requires_grad:
-            raise RuntimeError(refusal)
         tensor._edge, tensor._requires_grad = made._edge, made._requires_grad
     if made._tangent is not None or tensor._tangent is not None:
         tensor._tangent = made._tangent if is_grad_enabled() else unrecorded(tensor._tangent, made._tangent)
@@ -100,11 +117,9 @@ def unrecorded(old: Any, new: Any) -> Any:
     return out.copy_(new)
 
 
-def through(parent: Any, op: Op, rest: list[Any], position: int, made: Any, tracked: bool) -> Any:
+def through(source: Source, made: Any, tracked: bool) -> Any:
     """What the parent becomes when its view becomes `made`."""
-
-    def view(tensor: Any) -> Any:
-        return seen_again(tensor, op, rest, position)
+    parent, view = source.parent, source.seen_in
 
     def pasted(old: Any, new: Any) -> Any:
         return old + transposed["view"](view, old, new - view(old))
@@ -133,3 +148,54 @@ def without_tangent(tensor: Any) -> Any:
 def is_view(tensor: Any) -> bool:
     """True for a batched tensor that looks at another."""
     return type(tensor) is BatchedTensor and "source" in tensor.__dict__
+
+
+# ------------------------------------------------------------------ whose history forbids it
+
+
+def check_write(tensor: Any, tracked: bool) -> None:
+    """Raise unless the history of a batched tensor at its level allows a write; `tracked`: what is written has one."""
+    if not (is_grad_enabled() and (tracked or tensor._requires_grad or root(tensor)._requires_grad)):
+        return
+    base, several = tensor, False
+    while "source" in base.__dict__:
+        several = several or base.__dict__["source"].op.variadic
+        base = base.__dict__["source"].parent
+    if several:
+        up_to_date(tensor)
+        forbid(tensor, MULTI_OUTPUT_NODE, "is being")
+    if base is not tensor and base._edge is None and base._requires_grad:
+        raise RuntimeError(messages.VIEW_OF_LEAF_INPLACE)
+    if tensor._edge is None and tensor._requires_grad:
+        raise RuntimeError(messages.LEAF_INPLACE)
+
+
+def check_reform(tensor: Any) -> None:
+    """Raise unless a tensor may change its shape, on every level: what it holds changes it, too."""
+    if type(tensor) is not BatchedTensor:
+        check_inplace(tensor, is_grad_enabled() and wants_grad(tensor))
+        return
+    check_write(tensor, False)
+    one_down(level_of(tensor), check_reform, tensor._array.value)
+
+
+def as_it_was(tensor: Any) -> Any:
+    """A stand-in for a tensor that is about to change its shape."""
+    out = around(tensor._array)
+    out._edge, out._requires_grad, out._tangent = tensor._edge, tensor._requires_grad, tensor._tangent
+    out._counter = counter_of(tensor)
+    out.__dict__.update({key: tensor.__dict__[key] for key in ("source", "seen", "writes") if key in tensor.__dict__})
+    return out
+
+
+def note_reform(tensor: Any, former: Any, out: Any) -> None:
+    """Remember that a tensor has become a view of what it was."""
+    if tensor._requires_grad and tensor._edge is None and out._edge is None:
+        return  # a leaf nobody recorded stays one
+    tensor.__dict__.setdefault("formers", []).append(former)
+    tensor.__dict__.update(source=out.__dict__["source"], seen=out.__dict__["seen"])
+
+
+BatchedTensor.check_reform = staticmethod(check_reform)
+BatchedTensor.as_it_was = staticmethod(as_it_was)
+BatchedTensor.note_reform = staticmethod(note_reform)

@@ -35,8 +35,15 @@ def renamed(view: Any, node: str) -> Any:
 
 def reform(self: Tensor, view: Any, *args: Any) -> Tensor:
     """Give a tensor the shape and history of a view of itself."""
-    check_inplace(self, is_grad_enabled() and wants_grad(self))
-    out = view(self, *args)
+    kind: Any = type(self)
+    if hasattr(kind, "as_it_was"):  # a batched tensor: see batching/views.py
+        kind.check_reform(self)
+        former = kind.as_it_was(self)
+        out = view(former, *args)
+        kind.note_reform(self, former, out)
+    else:
+        check_inplace(self, is_grad_enabled() and wants_grad(self))
+        out = view(self, *args)
     if self._requires_grad and self._edge is None and out._edge is None:
         extra = extra_of(self)  # gradients of what was computed from it have the shape it had
         extra.former = (*extra.former, self._array.shape)
