@@ -73,3 +73,18 @@ def test_sizes_that_do_not_fit_are_refused_inside_vmap(call: str, shapes: Any, d
             return "refused"
 
     same(program)
+
+
+@pytest.mark.parametrize("question", ["(x, e)", "(e, x)", "(x, x)", "(e, e)"])
+@pytest.mark.parametrize("shape", [(), (1,), (2,), (3,), (2, 3), (0,)])
+def test_whether_tensors_are_equal_is_not_asked_of_a_batch(question: str, shape: tuple[int, ...]) -> None:
+    def program(torch: Any) -> Any:
+        def function(x: Any) -> Any:
+            return x * float(torch.equal(*eval(question, {"x": x, "e": torch.ones(shape)})))
+
+        x = torch.ones(2, 3)
+        batched = attempt(lambda: torch.func.vmap(function)(x))
+        inside = attempt(lambda: torch.func.vmap(torch.func.grad(lambda x: function(x).sum()))(x))
+        return batched, inside, torch.func.jvp(function, (x,), (x,))
+
+    same(program)

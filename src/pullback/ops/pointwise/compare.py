@@ -281,6 +281,15 @@ def signbit(self: Array) -> Array:
 # ------------------------------------------------------------------ whole tensors
 
 
+def has_batch(tensor: Any) -> bool:
+    """True if a tensor has other elements for each entry of a batch: see batching/tensor.py."""
+    while hasattr(type(tensor), "run_op"):
+        if tensor._array.bdim is not None:
+            return True
+        tensor = tensor._array.value
+    return False
+
+
 @function()
 def equal(self: Array, other: Array) -> bool:
     """Return True, as a Python bool, if two tensors have the same shape and equal elements.
@@ -292,6 +301,8 @@ def equal(self: Array, other: Array) -> bool:
             raise TypeError(
                 f"equal(): argument '{name}' (position {position}) must be Tensor, not {type(value).__name__}"
             )
+    if has_batch(self) or has_batch(other):
+        raise RuntimeError("Batching rule not implemented for aten::equal. We could not generate a fallback.")
     if self._array.shape != other._array.shape:
         return False
     return eq(self, other)._array.all().item()  # type: ignore[no-any-return]
