@@ -445,7 +445,7 @@ def powers_of_two(self: Array, other: Array) -> Array:
     out_overlap="self",
     untraced=("forward",),
     self=lambda grad, other: grad * conj(number_to_power(2, other)),
-    other=lambda grad, result: grad * conj(result * LN_2),
+    other=lambda grad, result: grad * conj(result) * LN_2,
     result=lambda self_t, other_t, other, result: self_t * number_to_power(2, other) + other_t * result * LN_2,
 )
 def ldexp(self: Array, other: Array) -> Array:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pullback._arrays.element import exact_number, finfo
-from pullback._arrays.half import is_half, widened
+from pullback._arrays.half import is_half, rounded, widened
 from pullback._dtype import FROM_NUMPY, defaults
 from pullback._op.apply import cast
 from pullback._op.declare import FUNCTIONAL, Publication, publish
@@ -189,19 +189,6 @@ def sqrt(self: Array) -> Array:
     return np.sqrt(self)
 
 
-@op(
-    kernel="rsqrt_cpu",
-    inplace=True,
-    floats=True,
-    foreach="unary",
-    self=lambda grad, result: -0.5 * grad * conj(result * result * result),
-    result=elementwise,
-)
-def rsqrt(self: Array) -> Array:
-    """Compute the reciprocal of the square root of each element: 1 / sqrt(x)."""
-    return inverse(np.sqrt(self))
-
-
 # ------------------------------------------------------------------ rounding
 
 
@@ -304,8 +291,9 @@ def round_decimals(self: Array, decimals: int) -> Array:
     refuse("round_cpu" if decimals else "round_vml_cpu", self, "iubc")
     if decimals == 0:
         return np.rint(self)
-    scale = self.dtype.type(np.power(10.0, builtins.abs(decimals)))
-    return np.rint(self * scale) / scale if decimals > 0 else np.rint(self / scale) * scale
+    x = widened(self)
+    scale = x.dtype.type(np.power(10.0, builtins.abs(decimals)))
+    return rounded(np.rint(x * scale) / scale if decimals > 0 else np.rint(x / scale) * scale, self.dtype)
 
 
 @function(out=True, foreach="unary", numpy=("rint", "round"), also=("special.round",), out_dtype=found)

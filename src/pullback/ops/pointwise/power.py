@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pullback._arrays.element import exact_number
+from pullback._arrays.half import rounded, widened
 from pullback._arrays.memory import row_major
 from pullback._dtype import FROM_NUMPY, complex128, float64
 from pullback._op.define import Array, Number, elementwise, function, op
@@ -59,7 +60,7 @@ SIMPLE_POWERS: dict[Any, Any] = {
     1: np.positive,
     2: np.square,
     3: lambda self: self * self * self,
-    -0.5: lambda self: inverse(np.sqrt(self)),
+    -0.5: lambda self: inverse_root(self, 64),
     -1: inverse,
     -2: lambda self: inverse(np.square(self)),
 }
@@ -74,6 +75,25 @@ def power_number_backward(grad: Any, self: Any, exponent: Number) -> Any:
     if exponent == 0:
         return zeros_of(grad, grad.shape)
     return grad * conj(exponent * power_number(self, exponent - 1))
+
+
+@op(
+    kernel="rsqrt_cpu",
+    inplace=True,
+    floats=True,
+    foreach="unary",
+    self=lambda grad, result: -0.5 * grad * conj(power_number(result, 3)),
+    result=elementwise,
+)
+def rsqrt(self: Array) -> Array:
+    """Compute the reciprocal of the square root of each element: 1 / sqrt(x)."""
+    return inverse_root(self, 32)
+
+
+def inverse_root(self: Array, vector: int) -> Array:
+    """1 / sqrt(x). Of half precision torch rounds the root, too, if there are fewer elements than it takes at once."""
+    x = widened(self) if self.size >= vector else self
+    return rounded(inverse(np.sqrt(x)), self.dtype)
 
 
 @op(

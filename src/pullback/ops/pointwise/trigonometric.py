@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from pullback._arrays.half import is_half, widened
+from pullback._arrays.half import is_half, widened, with_single
 from pullback._op.declare import FUNCTIONAL, Publication, publish
 from pullback._op.define import Array, elementwise, op
 from pullback._op.inplace import make_inplace
 from pullback.kernels.numpy.math.numbers import ONE, PI, ZERO, no_zero
 from pullback.ops.pointwise.arithmetic import conj, mul_number, where_tensors
-from pullback.ops.pointwise.elementary import real_numbers, rsqrt
+from pullback.ops.pointwise.elementary import real_numbers
+from pullback.ops.pointwise.power import rsqrt
 from pullback.ops.supported import DOUBLE, SINGLE, complex_valued, floating, no_derivative, wide_floats
 
 # ------------------------------------------------------------------ circular
@@ -303,6 +304,12 @@ publish("atanh_", make_inplace(atanh_written.op), Publication(aliases=("arctanh_
 DEGREE = math.pi / 180
 
 
+def times_constant(self: Array, number: float) -> Array:
+    """A product with a number, which half precision reads in float32."""
+    x = floating(real_numbers(self))
+    return np.multiply(x, x.dtype.type(number)) if x.dtype.itemsize != 2 else with_single(np.multiply, x, number)
+
+
 def check_real(name: str) -> Any:
     """Only real numbers are angles."""
 
@@ -326,7 +333,7 @@ def check_real(name: str) -> Any:
 )
 def deg2rad(self: Array) -> Array:
     """Convert angles from degrees to radians: x pi / 180."""
-    return np.multiply(floating(real_numbers(self)), self.dtype.type(DEGREE))
+    return times_constant(self, DEGREE)
 
 
 @op(
@@ -342,4 +349,4 @@ def deg2rad(self: Array) -> Array:
 )
 def rad2deg(self: Array) -> Array:
     """Convert angles from radians to degrees: x 180 / pi."""
-    return np.multiply(floating(real_numbers(self)), self.dtype.type(180 / math.pi))
+    return times_constant(self, 180 / math.pi)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.half import rounded, widened
 from pullback._arrays.kinds import laid_out
 from pullback._op.declare import publish
 from pullback._op.define import Array, function, op
@@ -88,7 +89,8 @@ def glu_backward(grad_output: Array, self: Array, dim: int) -> Array:
     """The gradients of the two halves, side by side."""
     first, second = halves(self, dim)
     gate = sigmoid(second)
-    return cat([grad_output * gate, grad_output * first * gate * (1 - gate)], dim)
+    grad, x, wide = widened(grad_output), widened(first), widened(gate)
+    return cat([grad_output * gate, rounded((1 - wide) * wide * grad * x, grad_output.dtype)], dim)
 
 
 def glu_curve(grad: Any, grad_output: Any, self: Any, dim: int) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.half import with_single
 from pullback._arrays.kinds import made_on
 from pullback._arrays.memory import row_major
 from pullback._op.declare import FUNCTIONAL, publish
@@ -51,7 +52,7 @@ def rrelu_grad(grad_output: Array, self: Array, noise: Array, lower: float, uppe
     """The gradient times the slopes that were used; the sign of the result serves as well as that of self."""
     if training and upper - lower > 1e-6:
         return grad_output * noise
-    return np.where(np.greater(self, 0), grad_output, grad_output * self.dtype.type((lower + upper) / 2))
+    return np.where(np.greater(self, 0), grad_output, with_single(np.multiply, grad_output, (lower + upper) / 2))
 
 
 def slopes_applied(self: Array, noise: Array, lower: float, upper: float, training: bool, generator: Any) -> Array:

@@ -341,7 +341,8 @@ def hardshrink(self: Array, lambd: Number = 0.5) -> Array:
 )
 def hardshrink_backward(grad_output: Array, self: Array, lambd: Number) -> Array:
     """The gradient where self is further than lambd from zero, or NaN."""
-    return keep_where(np.logical_not(np.logical_and(self >= -lambd, self <= lambd)), grad_output)
+    edge = self.dtype.type(lambd)
+    return keep_where(np.logical_not(np.logical_and(self >= -edge, self <= edge)), grad_output)
 
 
 @op(
@@ -354,7 +355,8 @@ def hardshrink_backward(grad_output: Array, self: Array, lambd: Number) -> Array
 )
 def softshrink_backward(grad_output: Array, self: Array, lambd: Number) -> Array:
     """The same gradient, of softshrink."""
-    return keep_where(np.logical_not(np.logical_and(self >= -lambd, self <= lambd)), grad_output)
+    edge = self.dtype.type(lambd)
+    return keep_where(np.logical_not(np.logical_and(self >= -edge, self <= edge)), grad_output)
 
 
 # ------------------------------------------------------------------ hard versions: straight lines for curves
@@ -393,7 +395,8 @@ SIXTHS = Constant(SIXTH)
 def hardsigmoid_backward(grad_output: Array, self: Array) -> Array:
     """A sixth of the gradient between -3 and 3."""
     inside = np.less(np.absolute(self), THREE[self.dtype])
-    return keep_where(inside, np.multiply(grad_output, SIXTHS[grad_output.dtype]))
+    grad = wide_floats(grad_output)
+    return keep_where(inside, narrowed(np.multiply(grad, SIXTHS[grad.dtype]), grad_output))
 
 
 @op(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pullback._arrays.half import is_half, rounded
+from pullback._arrays.half import is_half, rounded, widened
 from pullback._dtype import FROM_NUMPY, promote_types
 from pullback._modes import in_transform
 from pullback._op.define import Array, function, op
@@ -201,8 +201,9 @@ def logit_loss(self: Array, target: Array, weight: Array | None, pos_weight: Arr
     if target.dtype.kind in "iub":
         raise RuntimeError(cannot_cast(FROM_NUMPY[self.dtype].scalar_type, FROM_NUMPY[target.dtype].scalar_type))
     # log(1 + exp(-x)), written so that the exponential never overflows.
-    loss = np.log1p(np.exp(np.negative(np.absolute(self))))
-    loss = np.add(loss, np.maximum(np.negative(self), ZERO[self.dtype]))
+    x = widened(self)
+    loss = np.log1p(np.exp(np.negative(np.absolute(x))))
+    loss = rounded(np.add(loss, np.maximum(np.negative(x), ZERO[x.dtype])), self.dtype)
     if pos_weight is not None:
         loss = loss * ((pos_weight - 1) * target + 1)
     loss = np.add(loss, np.multiply(np.subtract(ONE[target.dtype], target), self))

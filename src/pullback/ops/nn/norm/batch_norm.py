@@ -28,7 +28,7 @@ from pullback.ops.nn.norm.layer_norm import (
 )
 from pullback.ops.nn.unrecorded import arrays_of, unrecorded
 from pullback.ops.pointwise.arithmetic import add, mul
-from pullback.ops.pointwise.elementary import rsqrt
+from pullback.ops.pointwise.power import rsqrt
 from pullback.ops.reduce.sums import mean_dim, sum_dim
 from pullback.ops.shape.rearrange import repeat_dims
 from pullback.ops.shape.reshape import is_contiguous, reshape_to, view_

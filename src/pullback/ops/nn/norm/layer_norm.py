@@ -25,8 +25,7 @@ from pullback.ops.create.cast import to
 from pullback.ops.nn.number import plus
 from pullback.ops.nn.unrecorded import arrays_of, unrecorded
 from pullback.ops.pointwise.arithmetic import mul
-from pullback.ops.pointwise.elementary import rsqrt
-from pullback.ops.pointwise.power import pow
+from pullback.ops.pointwise.power import pow, rsqrt
 from pullback.ops.reduce.sums import mean_dim, reduced_size, sum_dim
 from pullback.ops.shape.reshape import expand
 from pullback.ops.supported import refuse
