@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+import pullback
 from tests.conformance.both import evaluated, same
 from tests.conformance.ops.arrays import DTYPES, agree, arrays, names
 
@@ -91,3 +93,14 @@ def test_a_sum_of_everything_keeps_no_dimensions(call: str) -> None:
 @pytest.mark.parametrize("keepdim", [False, True])
 def test_logarithms_of_sums_have_to_be_told_along_what(keepdim: bool) -> None:
     same(lambda torch: torch.logsumexp(torch.ones(2, 3), None, keepdim))
+
+
+@pytest.mark.parametrize("name", ["prod", "median", "nanmedian"])
+@pytest.mark.parametrize("given", [{"dim": None}, {"dim": None, "keepdim": False}, {"dim": None, "keepdim": True}])
+def test_none_is_no_dimension_of_reductions_that_torch_gives_one(name: str, given: dict[str, Any]) -> None:
+    for library in (torch, pullback):
+        x = library.tensor([[1.0, 2.0], [3.0, 4.0]])
+        with pytest.raises(TypeError, match="dim"):
+            getattr(library, name)(x, **given)
+        with pytest.raises(TypeError, match="dim"):
+            getattr(x, name)(**given)

@@ -16,6 +16,7 @@ import numpy as np
 from pullback._arrays.memory import row_major
 from pullback._dtype import FROM_NUMPY, bool_, named_dtype
 from pullback._op.define import Array, function, linear, op
+from pullback._op.missing import UNNAMED, missing_dim
 from pullback._tensor import normal_dim
 from pullback.kernels.jit.small.choose import Scanning
 from pullback.kernels.numpy.reduce import scan as kernels
@@ -171,13 +172,17 @@ def prod_dim(self: Array, dim: int, keepdim: bool = False, dtype: Any = None) ->
 
 
 @function(out=True, out_decides="computed", autocast="float32", numpy=("prod",))
-def prod(self: Array, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None) -> Array:
+def prod(self: Array, dim: int | Any = UNNAMED, keepdim: bool = False, *, dtype: Any = None) -> Array:
     """Multiply all elements, or those along a dimension.
 
     `dim` is one dimension; without it the result has no dimensions. With `keepdim` the dimension stays, with size 1.
     `dtype` converts the elements first; without it, integers and bools are multiplied in int64.
     """
-    return prod_all(self, dtype) if dim is None and not keepdim else prod_dim(self, as_index(dim), keepdim, dtype)
+    if dim is UNNAMED:
+        if keepdim is not False:
+            missing_dim("prod")
+        return prod_all(self, dtype)
+    return prod_dim(self, as_index(dim), keepdim, dtype)
 
 
 def scan_into(name: str, ufunc: np.ufunc) -> Any:

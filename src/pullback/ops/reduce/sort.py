@@ -10,7 +10,7 @@ import numpy as np
 from pullback._arrays.memory import row_major
 from pullback._dtype import FROM_NUMPY
 from pullback._op.define import Array, function, op
-from pullback._op.missing import Missing
+from pullback._op.missing import UNNAMED, Missing, missing_dim
 from pullback._op.out import EXPECTED, exact, exactly, no_overlap
 from pullback.kernels.numpy.index import sorting as kernels
 from pullback.ops.create.copy import order_of_memory
@@ -271,25 +271,33 @@ def median_and_place(name: str, target: Any, array: Array, lone: bool) -> None:
 
 
 @function(out=True, out_dtype=median_and_place)
-def median(self: Array, dim: int | None = None, keepdim: bool = False) -> Any:
+def median(self: Array, dim: int | Any = UNNAMED, keepdim: bool = False) -> Any:
     """Compute the median of all elements, or along a dimension with its indices.
 
     Of an even number of elements it is the lower of the two in the middle, not their mean; NaN if there is a NaN.
     `median(input)` returns a tensor without dimensions; `median(input, dim)` the named tuple `(values, indices)`.
     With `keepdim` the dimension stays, with size 1.
     """
-    return median_all(self) if dim is None and not keepdim else median_dim(self, as_index(dim), keepdim)
+    if dim is UNNAMED:
+        if keepdim is not False:
+            missing_dim("median")
+        return median_all(self)
+    return median_dim(self, as_index(dim), keepdim)
 
 
 @function(out=True, out_dtype=median_and_place)
-def nanmedian(self: Array, dim: int | None = None, keepdim: bool = False) -> Any:
+def nanmedian(self: Array, dim: int | Any = UNNAMED, keepdim: bool = False) -> Any:
     """Compute the median of the elements that are not NaN, of all or along a dimension with its indices.
 
     Of an even number of elements it is the lower of the two in the middle; NaN only where there is nothing else.
     `nanmedian(input)` returns a tensor without dimensions; `nanmedian(input, dim)` the named tuple `(values, indices)`.
     With `keepdim` the dimension stays, with size 1.
     """
-    return nanmedian_all(self) if dim is None and not keepdim else nanmedian_dim(self, as_index(dim), keepdim)
+    if dim is UNNAMED:
+        if keepdim is not False:
+            missing_dim("nanmedian")
+        return nanmedian_all(self)
+    return nanmedian_dim(self, as_index(dim), keepdim)
 
 
 @op(
