@@ -50,3 +50,18 @@ def test_a_formula_of_halves_is_rounded_as_often_as_in_torch(name: str, dtype: s
     for ours, theirs in zip(*(elements(library, name, dtype, size) for library in (pullback, torch)), strict=True):
         wrong = (ours != theirs) & ~(np.isnan(ours) & np.isnan(theirs))
         assert wrong.mean() < 1e-3, (name, dtype, np.flatnonzero(wrong)[:5])
+
+
+@pytest.mark.parametrize("size", [1, 20, 100])
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "int64"])
+def test_the_inverse_root_of_integers_is_a_float(dtype: str, size: int) -> None:
+    def roots(library: Any) -> list[Any]:
+        x = library.arange(1, size + 1).to(getattr(library, dtype))
+        made = [x.rsqrt(), x[:, None].expand(size, 2).rsqrt(), x**-0.5]
+        try:
+            x.rsqrt_()
+        except RuntimeError as error:
+            made.append(str(error))
+        return [m if isinstance(m, str) else (str(m.dtype), m.tolist()) for m in made]
+
+    assert roots(pullback) == roots(torch)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pullback._arrays.element import exact_number
-from pullback._arrays.half import rounded, widened
+from pullback._arrays.half import is_half, rounded, widened
 from pullback._arrays.memory import row_major
 from pullback._dtype import FROM_NUMPY, complex128, float64
 from pullback._op.define import Array, Number, elementwise, function, op
@@ -92,8 +92,9 @@ def rsqrt(self: Array) -> Array:
 
 def inverse_root(self: Array, vector: int) -> Array:
     """1 / sqrt(x). Of half precision torch rounds the root, too, if there are fewer elements than it takes at once."""
-    x = widened(self) if self.size >= vector else self
-    return rounded(inverse(np.sqrt(x)), self.dtype)
+    if not is_half(self.dtype) or self.size < vector:
+        return inverse(np.sqrt(self))
+    return rounded(inverse(np.sqrt(widened(self))), self.dtype)
 
 
 @op(

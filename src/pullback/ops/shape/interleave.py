@@ -36,6 +36,8 @@ def repeat_interleave(
         input, dim = flatten(input), 0
     dim = normal_dim(dim, input.ndim)
     if not isinstance(repeats, Tensor):
+        if isinstance(repeats, bool):
+            raise TypeError("repeat_interleave(): argument 'repeats' must be int, not bool")
         check_ints("repeat_interleave", {"repeats": repeats})
         expected = (input.shape[dim] if input.ndim else 1) * repeats
         if output_size is not None and repeats >= 0 and output_size != expected:
