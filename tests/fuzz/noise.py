@@ -155,6 +155,8 @@ def looks_exact(tensor: Any) -> Any:
 
 def largest_of(tensor: Any) -> float:
     """The size of the largest finite number of a tensor of floats."""
+    while torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+        tensor = torch._C._functorch.get_unwrapped(tensor)  # all entries of a batch
     if not (tensor.is_floating_point() or tensor.is_complex()):
         return 0.0
     finite = tensor[torch.isfinite(tensor)].abs().double()

@@ -61,6 +61,14 @@ class Program:
         """What runs its lines, from the first on."""
         return Shaking(self.noise).run if self.noise else exec
 
+    @property
+    def scale(self) -> float:
+        """What cotangents and tangents are scaled by, derivatives with them: with noise, so that these round otherwise.
+
+        A few sixteenths, so that it is no rounding error itself.
+        """
+        return 1 - self.noise * 5 % 8 / 16
+
     def with_leaf(self, name: str, leaf: Leaf) -> Program:
         """The program with another leaf in place of one."""
         return replace(self, leaves=tuple((n, leaf if n == name else old) for n, old in self.leaves))
@@ -158,21 +166,24 @@ def as_function(program: Program, library: Library, leaves: dict[str, Any]) -> t
     return function, [leaves[name] for name in moving]
 
 
-def fixed_random(library: Library, like: Any, seed: int, noise: int = 0) -> Any:
-    """Numbers for a cotangent or tangent: the same in both libraries. With `noise` they are moved as leaves are."""
+def fixed_random(library: Library, like: Any, seed: int, program: Program) -> Any:
+    """Numbers for a cotangent or tangent: the same in both libraries. With noise they are moved as leaves are."""
     leaf = Leaf(tuple(like.shape), dtype_name(like.dtype), seed, -1.0, 1.0)
-    return leaf.build(library.module, noise)
+    made = leaf.build(library.module, program.noise)
+    return made * program.scale if program.noise else made
 
 
-def arrays(library: Library, tensors: Any) -> list[Any]:
-    return [None if tensor is None else library.array(tensor) for tensor in tensors]
+def arrays(library: Library, tensors: Any, scale: float = 1.0) -> list[Any]:
+    """The elements of tensors, divided by what they were scaled by."""
+    seen = [None if tensor is None else library.array(tensor) for tensor in tensors]
+    return seen if scale == 1.0 else [None if array is None else array / array.dtype.type(scale) for array in seen]
 
 
 def recorded(program: Program, library: Library, leaves: dict[str, Any]) -> tuple[list[Any], list[Any], list[Any]]:
     """Outputs that want gradients, their cotangents, and the leaves that want one."""
     function, moving = as_function(program, library, leaves)
     outputs = [out for out in function(*moving) if out.requires_grad]
-    cotangents = [fixed_random(library, out, 100 + i, program.noise) for i, out in enumerate(outputs)]
+    cotangents = [fixed_random(library, out, 100 + i, program) for i, out in enumerate(outputs)]
     return outputs, cotangents, [tensor for tensor in moving if tensor.requires_grad]
 
 
@@ -180,7 +191,8 @@ def backward(program: Program, library: Library, leaves: dict[str, Any]) -> Any:
     outputs, cotangents, wanting = recorded(program, library, leaves)
     if not outputs:
         return []
-    return arrays(library, library.require("autograd.grad")(outputs, wanting, cotangents, allow_unused=True))
+    grads = library.require("autograd.grad")(outputs, wanting, cotangents, allow_unused=True)
+    return arrays(library, grads, program.scale)
 
 
 def double(program: Program, library: Library, leaves: dict[str, Any]) -> Any:
@@ -193,8 +205,10 @@ def double(program: Program, library: Library, leaves: dict[str, Any]) -> Any:
     firsts = [first for first in firsts if first is not None and first.requires_grad]
     if not firsts:
         return []
-    seconds = [fixed_random(library, first, 200 + i, program.noise) for i, first in enumerate(firsts)]
-    return arrays(library, grad(firsts, [*wanting, *cotangents], seconds, allow_unused=True))
+    seconds = [fixed_random(library, first, 200 + i, program) for i, first in enumerate(firsts)]
+    both = grad(firsts, [*wanting, *cotangents], seconds, allow_unused=True)
+    by_inputs, by_cotangents = both[: len(wanting)], both[len(wanting) :]
+    return arrays(library, by_inputs, program.scale**2) + arrays(library, by_cotangents, program.scale)
 
 
 def detached(tensors: list[Any]) -> list[Any]:
@@ -203,13 +217,13 @@ def detached(tensors: list[Any]) -> list[Any]:
 
 def jvp(program: Program, library: Library, leaves: dict[str, Any]) -> Any:
     function, moving = as_function(program, library, leaves)
-    tangents = tuple([fixed_random(library, tensor, 300 + i, program.noise) for i, tensor in enumerate(moving)])
+    tangents = tuple([fixed_random(library, tensor, 300 + i, program) for i, tensor in enumerate(moving)])
     if program.mode != "jvp":
         twice = library.require("autograd.functional.jvp")
         outputs, pushed = twice(lambda *x: function(*[t.clone() for t in x]), tuple(detached(moving)), tangents)
     else:
         outputs, pushed = library.require("func.jvp")(function, tuple(detached(moving)), tangents)
-    return [arrays(library, outputs), arrays(library, pushed)]
+    return [arrays(library, outputs), arrays(library, pushed, program.scale)]
 
 
 def vmap(program: Program, library: Library, leaves: dict[str, Any]) -> Any:
@@ -233,15 +247,17 @@ def hessian(program: Program, library: Library, leaves: dict[str, Any]) -> Any:
     def scalar(tensor: Any) -> Any:
         total: Any = None  # not 0.0: torch's tangent of a number and a half is a double
         for i, out in enumerate(function(tensor, *rest)):
-            product = (out * fixed_random(library, out, 100 + i, program.noise)).sum()
+            product = (out * fixed_random(library, out, 100 + i, program)).sum()
             product = product.real if product.is_complex() else product
             total = product if total is None else total + product
         return total
 
     if program.mode not in HESSIANS:  # a leaf may be written to only as a copy
-        return arrays(library, [library.require("autograd.functional.hessian")(lambda x: scalar(x.clone()), first)])
+        return arrays(
+            library, [library.require("autograd.functional.hessian")(lambda x: scalar(x.clone()), first)], program.scale
+        )
     outer, inner = (library.require(f"func.{name}") for name in HESSIANS[program.mode])
-    return arrays(library, [outer(inner(scalar))(first)])
+    return arrays(library, [outer(inner(scalar))(first)], program.scale)
 
 
 MODES: dict[str, Callable[[Program, Library, dict[str, Any]], Any]] = {

@@ -322,7 +322,7 @@ INSIDE_TRANSFORMS = [
     Known(
         "tangents of windows onto expanded tensors, which are of the mean of what lies in one place",
         "value",
-        whole=r"\b(stft|as_strided)\(",
+        whole=r"\b(stft|as_strided\w*)\(",
         modes=PUSHED,
         given=(expanded,),
     ),
