@@ -40,8 +40,8 @@ SETTINGS: list[dict[str, str]] = [
 class Run:
     """The children and what they have found."""
 
-    def __init__(self, seed: int, only: int | None, modes: list[str], show_known: bool) -> None:
-        self.seed, self.only, self.modes, self.show_known = seed, only, modes, show_known
+    def __init__(self, seed: int, only: int | None, modes: list[str], wild: bool, show_known: bool) -> None:
+        self.seed, self.only, self.modes, self.wild, self.show_known = seed, only, modes, wild, show_known
         # Torch and its op database are imported once; each child is a copy of a process that has done nothing else.
         self.context = multiprocessing.get_context("forkserver")
         self.context.set_forkserver_preload(["tests.fuzz.generate"])
@@ -64,7 +64,18 @@ class Run:
         settings = SETTINGS[(self.seed + number) % len(SETTINGS)]
         child = self.context.Process(
             target=batch,
-            args=(self.seed, number, BATCH, settings, there, self.only, self.modes, self.show_known, begin or 0),
+            args=(
+                self.seed,
+                number,
+                BATCH,
+                settings,
+                there,
+                self.only,
+                self.modes,
+                self.wild,
+                self.show_known,
+                begin or 0,
+            ),
             daemon=True,
         )
         child.start()
@@ -124,7 +135,7 @@ class Run:
         if state[2][1] is None:
             self.report(("crash", str(state[0].exitcode)), f"exit code {state[0].exitcode} before its programs", state)
             return
-        again = self.context.Process(target=alone, args=(self.seed, number, self.modes), daemon=True)
+        again = self.context.Process(target=alone, args=(self.seed, number, self.modes, self.wild), daemon=True)
         again.start()
         stopped(again, SILENT)
         if again.exitcode:
@@ -185,10 +196,17 @@ def main() -> int:
     parser.add_argument(
         "--modes", nargs="+", default=[], help="only these: eager, backward, double, jvp, vmap, rr, fr, rf, ff"
     )
+    parser.add_argument("--wild", action="store_true", help="programs that turn more often to what is seldom done")
     parser.add_argument("--known", action="store_true", help="print the programs whose differences are known, as well")
     parser.add_argument("--report", action="store_true", help="say what differs, and end well all the same")
     chosen = parser.parse_args()
-    run = Run(secrets.randbits(24) if chosen.seed is None else chosen.seed, chosen.only, chosen.modes, chosen.known)
+    run = Run(
+        secrets.randbits(24) if chosen.seed is None else chosen.seed,
+        chosen.only,
+        chosen.modes,
+        chosen.wild,
+        chosen.known,
+    )
     print(f"seed {run.seed}", flush=True)
     began = told = time.monotonic()
     batches = -(-chosen.programs // BATCH)

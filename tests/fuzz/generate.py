@@ -6,6 +6,7 @@ import itertools
 import random
 import re
 import warnings
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -27,8 +28,6 @@ SHAPES = [(), (1,), (3,), (5,), (2, 3), (3, 3), (3, 1), (1, 4), (0,), (2, 0), (2
 LARGE = [(70000,), (300, 300), (16, 4096)]
 THEME = 40
 """So many ops are in play at a time."""
-KEPT_ERRORS = 0.12
-"""How often a line torch refuses stays in the program, as its last."""
 SAMPLES, LARGEST = 24, 300
 
 NOT_COMPARED = {
@@ -86,6 +85,29 @@ WRITES = (
 NUMBERS = (0, 1, 2, -1, 3, 0.5, 1.5, -0.3, 1e30, float("inf"), float("nan"), True, 1j, 2**40, 300)
 
 
+@dataclass(frozen=True)
+class Odds:
+    """How often a program turns to what is seldom done."""
+
+    special: float = 0.25
+    """Infinities, NaNs and other edges among the elements of its leaves."""
+    laid_out: float = 0.4
+    """A leaf that does not lie in the order of its rows."""
+    number: float = 0.04
+    """Another number in place of one of a sample."""
+    dtype: float = 0.06
+    """A leaf of another dtype than that of a sample."""
+    out: float = 0.1
+    """A tensor given as `out=`."""
+    kept: float = 0.12
+    """A line torch refuses stays, as the last one."""
+
+
+ORDINARY = Odds()
+WILD = Odds(special=0.5, laid_out=0.6, number=0.3, dtype=0.3, out=0.2, kept=0.8)
+"""What ordinary programs meet once in a hundred thousand is met in these a few times as often."""
+
+
 class Unwritable(Exception):
     """A sample holds something that has no short text."""
 
@@ -118,16 +140,17 @@ class Theme:
 class Writer:
     """A program being written."""
 
-    def __init__(self, seed: tuple[int, int], theme: Theme) -> None:
+    def __init__(self, seed: tuple[int, int], theme: Theme, odds: Odds = ORDINARY) -> None:
         self.draw = random.Random(str(seed))
         self.theme = theme
+        self.odds = odds
         self.leaves: dict[str, Leaf] = {}
         self.lines: list[str] = []
         self.names: dict[str, Any] = {"torch": torch}
         self.roomy: list[Any] = []
         self.count = 0
         self.ended = False
-        self.special = self.draw.random() < 0.25
+        self.special = self.draw.random() < odds.special
         self.large = self.draw.random() < 0.03
 
     def fresh(self) -> str:
@@ -140,7 +163,7 @@ class Writer:
     def leaf(self, shape: tuple[int, ...], dtype: str, **more: Any) -> str:
         """A new leaf; its name."""
         name = self.fresh()
-        layout = "plain" if self.draw.random() < 0.6 else self.draw.choice(LAYOUTS)
+        layout = self.draw.choice(LAYOUTS) if self.draw.random() < self.odds.laid_out else "plain"
         if dtype not in FLOATS and "low" not in more:
             more.update(low=0 if dtype in ("bool", "uint8") else -3, high=1 if dtype == "bool" else 5)
         grads = dtype in FLOATS and self.draw.random() < 0.7
@@ -188,7 +211,7 @@ class Writer:
                 exec(line, self.names)
             except Exception as error:
                 self.names = before
-                if self.draw.random() < KEPT_ERRORS and "allocate memory" not in str(error):
+                if self.draw.random() < self.odds.kept and "allocate memory" not in str(error):
                     self.lines.append(line)
                     self.ended = True
                 if "not resizable" in str(error):
@@ -223,7 +246,7 @@ class Writer:
         if name in ("outer", "kron") and prod(sizes) > 1 << 18:
             return  # more memory than there is
         extra = f", {other}, value=0.5" if more == "2" else f", {more}" if more else ""
-        if self.draw.random() < 0.12 and not extra:
+        if self.draw.random() < self.odds.out and not extra:
             extra = f", out={self.any_tensor()}"
         self.attempt(f"{self.fresh()} = torch.{name}({one}, {other}{extra})")
 
@@ -259,7 +282,7 @@ class Writer:
         if info.inplace_variant is not None and self.draw.random() < 0.15 and hasattr(torch.Tensor, f"{info.name}_"):
             self.attempt(f"{parts[0]}.{info.name}_({', '.join(parts[1:])})")
             return
-        if info.supports_out and self.draw.random() < 0.1:
+        if info.supports_out and self.draw.random() < self.odds.out:
             target = self.any_tensor()
             if not self.overlaps(target, parts):  # torch may write before it has read: all(a, out=a) is True
                 parts.append(f"out={target}")
@@ -286,7 +309,7 @@ class Writer:
                 return f"[{inside}]"
             return f"({inside},)" if len(value) == 1 else f"({inside})"
         if type(value) in (bool, int, float, complex):
-            if self.draw.random() < 0.04 and not isinstance(value, bool):
+            if self.draw.random() < self.odds.number and not isinstance(value, bool):
                 value = self.draw.choice([n for n in NUMBERS if not isinstance(n, bool)])
             return repr_of(value)
         if isinstance(value, torch.dtype | torch.memory_format | torch.layout):
@@ -306,7 +329,7 @@ class Writer:
         ]
         if alike and dtype in FLOATS and self.draw.random() < 0.7:
             return self.draw.choice(alike)
-        if dtype in FLOATS and self.draw.random() < 0.06:
+        if dtype in FLOATS and self.draw.random() < self.odds.dtype:
             dtype = self.dtype()
         elif dtype not in FLOATS or (tensor.numel() <= 30 and self.draw.random() < 0.4):
             values = [round_off(v) for v in tensor.detach().resolve_conj().reshape(-1).tolist()]
@@ -334,9 +357,9 @@ def repr_of(value: Any) -> str:
     return f"float('{text}')" if isinstance(value, float) and not np.isfinite(value) else text
 
 
-def write(seed: tuple[int, int], theme: Theme, modes: tuple[str, ...] = MODES) -> Program:
+def write(seed: tuple[int, int], theme: Theme, modes: tuple[str, ...] = MODES, odds: Odds = ORDINARY) -> Program:
     """The program that belongs to a seed, to be looked at in one of some modes."""
-    writer = Writer(seed, theme)
+    writer = Writer(seed, theme, odds)
     wanted = writer.draw.randint(1, 7) if writer.draw.random() < 0.6 else 1
     for _ in range(4 * wanted):
         if writer.ended or len(writer.lines) >= wanted:

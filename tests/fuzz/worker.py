@@ -38,6 +38,7 @@ def batch(
     pipe: Connection,
     only: int | None,
     modes: list[str],
+    wild: bool,
     show_known: bool,
     begin: int = 0,
 ) -> None:
@@ -49,7 +50,7 @@ def batch(
     import pullback
     from tests.conformance.library import Library
     from tests.fuzz.compare import compare
-    from tests.fuzz.generate import MODES, Theme, write
+    from tests.fuzz.generate import MODES, ORDINARY, WILD, Theme, write
     from tests.fuzz.known import reason
     from tests.fuzz.reduce import reduced
 
@@ -63,7 +64,7 @@ def batch(
             theme = Theme((seed, first)) if wanted else None
             for i in wanted:
                 pipe.send(("writing", i, ""))  # torch tries each line, and may die of it
-                yield i, write((seed, i), theme, chosen)
+                yield i, write((seed, i), theme, chosen, WILD if wild else ORDINARY)
 
     for i, program in programs():
         pipe.send(("program", i, str(program)))
@@ -86,18 +87,19 @@ def batch(
     os._exit(0)  # torch may abort at the exit of a process in which it wrote beyond its memory
 
 
-def alone(seed: int, number: int, modes: list[str]) -> None:
+def alone(seed: int, number: int, modes: list[str], wild: bool) -> None:
     """Run one program on torch and on nothing else, in a child that may die of it."""
     import torch
 
     from tests.conformance.library import TORCH
-    from tests.fuzz.generate import MODES, Theme, write
+    from tests.fuzz.generate import MODES, ORDINARY, WILD, Theme, write
     from tests.fuzz.program import observe
 
     torch.set_num_threads(1)
     chosen = tuple(mode for mode in MODES if mode in (modes or MODES))
+    odds = WILD if wild else ORDINARY
     for _ in range(AGAIN):
-        observe(write((seed, number), Theme((seed, number - number % THEME)), chosen), TORCH)
+        observe(write((seed, number), Theme((seed, number - number % THEME)), chosen, odds), TORCH)
 
 
 AGAIN = 5
