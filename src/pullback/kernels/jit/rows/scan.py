@@ -30,7 +30,7 @@ def sums(code: Code, how: str, element: str, width: int) -> tuple[Value, Callabl
     """Where a running sum or product starts, its step, and the type it is kept in."""
     kept = "double" if element == "float" else element
     type = f"<{width} x {kept}>" if width else kept
-    start = code.const({"add": -0.0, "mul": 1.0}[how], type)
+    start = code.const({"add": 0.0, "mul": 1.0}[how], type)
     return start, (lambda a, b: a + b) if how == "add" else (lambda a, b: a * b), kept
 
 

@@ -219,7 +219,7 @@ def scanning(dtype: str, times: bool, otherwise: Callable[..., Any]) -> Callable
     made = entry.result(dtype, x.ndim, x.dims)
     source, target = entry.data(x.object), entry.data(made)
     with code.when(size > 0), code.loop(0, size, length) as start:
-        total = code.variable(code.const(1.0 if times else -0.0, "double"))
+        total = code.variable(code.const(1.0 if times else 0.0, "double"))
         with code.loop(start, start + length) as i:
             number = code.convert(code.load(source, i, element), "double")
             total.set(total.get() * number if times else total.get() + number)

@@ -39,6 +39,13 @@ def compiled_sums(ufunc: np.ufunc, array: Array, dim: int, reverse: bool) -> Arr
     return None if compiled is None else compiled.running(HOWS[ufunc], array, dim, reverse)
 
 
+def from_zero(ufunc: np.ufunc, array: Array) -> Array:
+    """Running sums that began with zero, where NumPy's begin with the first element: none is the negative zero."""
+    if ufunc is np.add and array.dtype.kind in "fc":
+        np.add(array, 0.0, array)
+    return array
+
+
 def accumulate(ufunc: np.ufunc, array: Array, dim: int, reverse: bool = False) -> Array:
     """A running reduction along `dim` in the array's dtype, forwards or backwards."""
     if dim is None:  # NumPy takes it for the dimension of a vector
@@ -46,7 +53,7 @@ def accumulate(ufunc: np.ufunc, array: Array, dim: int, reverse: bool = False) -
     dtype = array.dtype
     if dtype is SINGLE and not reverse and array.ndim:
         if array.size < LARGE_SCAN or (made := compiled_sums(ufunc, array, dim, False)) is None:
-            return ufunc.accumulate(array.astype(DOUBLE, "C"), dim).astype(SINGLE)
+            return from_zero(ufunc, ufunc.accumulate(array.astype(DOUBLE, "C"), dim)).astype(SINGLE)
         return made
     if array.size >= LARGE_SCAN and (made := compiled_sums(ufunc, array, dim, reverse)) is not None:
         return made
@@ -57,10 +64,11 @@ def accumulate(ufunc: np.ufunc, array: Array, dim: int, reverse: bool = False) -
     if reverse:
         out = np.empty(array.shape, wider)  # written from the end: no tensor has negative strides
         ufunc.accumulate(reversed_along(array, dim), dim, wider, reversed_along(out, dim))
+        from_zero(ufunc, out)
         return out if wider is dtype else out.astype(dtype)
     if wider is dtype:
-        return row_major(ufunc.accumulate(array, dim, dtype))
-    return row_major(ufunc.accumulate(array.astype(wider), dim).astype(dtype))
+        return row_major(from_zero(ufunc, ufunc.accumulate(array, dim, dtype)))
+    return row_major(from_zero(ufunc, ufunc.accumulate(array.astype(wider), dim)).astype(dtype))
 
 
 @lru_cache(maxsize=64)
