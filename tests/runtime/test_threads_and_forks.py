@@ -55,6 +55,8 @@ def test_no_module_waits_for_the_lock_of_first_uses_while_it_is_imported(run_pyt
             importlib.import_module(name)
         except NotImplementedError:
             assert name.startswith("pullback._meta"), name  # it needs a newer NumPy than the oldest
+        except ModuleNotFoundError as missing:
+            assert name.startswith("pullback.utils.tensorboard") and missing.name == "tensorboard", missing
         finally:
             _building.building = kept
     print(taken)

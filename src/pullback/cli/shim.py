@@ -18,9 +18,9 @@ examples:
   pullback shim status      is it there? status 1 if not
   pullback shim remove      take it away again; `pip uninstall torch` does the same
 
-It writes the packages `torch` and `functorch`, of one file each, and the metadata of torch, version {VERSION}, beside
-the packages of this Python. A torch that was not put there by this command is never touched: where there is one,
-nothing is written.
+It writes the packages `torch` and `functorch`, of one file each, and the metadata of torch, version {VERSION},
+beside the packages of this Python. A torch that was not put there by this command is never touched: where there is
+one, nothing is written.
 """.replace("{VERSION}", VERSION)
 SOURCE = '''"""`import {name}` finds pullback (`pullback shim install`, `pullback shim remove`)."""
 
