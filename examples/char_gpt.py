@@ -41,18 +41,18 @@ class GPT(nn.Module):
         self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, len(letters))
 
     def forward(self, x):
-        x = self.letters(x) + self.places(torch.arange(x.shape[1]))
+        x = self.letters(x) + self.places(torch.arange(x.shape[1], device=x.device))
         return self.head(self.norm(self.blocks(x)))
 
 
-model = GPT()
+model = GPT().to(given.device)
 optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
 losses = []
 for _ in support.progress(given.steps, lambda: f"loss {losses[-1]:.4f}"):
     starts = torch.randint(0, len(tokens) - context - 1, (12,))
     x = torch.stack([tokens[s : s + context] for s in starts])
     y = torch.stack([tokens[s + 1 : s + context + 1] for s in starts])
-    loss = F.cross_entropy(model(x).flatten(0, 1), y.flatten())
+    loss = F.cross_entropy(model(x.to(given.device)).flatten(0, 1), y.to(given.device).flatten())
     optimizer.zero_grad()
     loss.backward()
     nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -60,7 +60,7 @@ for _ in support.progress(given.steps, lambda: f"loss {losses[-1]:.4f}"):
     losses.append(loss.item())
 
 with torch.no_grad():
-    written = tokens[:1][None]
+    written = tokens[:1][None].to(given.device)
     for _ in range(200):
         chances = F.softmax(model(written[:, -context:])[0, -1] / 0.8, dim=0)
         written = torch.cat([written, torch.multinomial(chances, 1)[None]], dim=1)

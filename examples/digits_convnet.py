@@ -10,7 +10,7 @@ given = support.arguments(__doc__, steps=275, picture="digits_convnet.svg")
 torch.manual_seed(0)
 (images, labels), (test_images, test_labels) = support.digits()
 data = TensorDataset(torch.from_numpy(images), torch.from_numpy(labels))
-test_x, test_y = torch.from_numpy(test_images), torch.from_numpy(test_labels)
+test_x, test_y = torch.from_numpy(test_images).to(given.device), torch.from_numpy(test_labels).to(given.device)
 
 
 class Net(nn.Module):
@@ -33,7 +33,7 @@ class Net(nn.Module):
         return self.fc2(x)
 
 
-model = Net()
+model = Net().to(given.device)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, weight_decay=1e-4)
 scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=max(given.steps, 1))
 
@@ -55,7 +55,7 @@ def accuracy():
 losses, scores = [], []
 for step, (x, y) in zip(support.progress(given.steps, lambda: f"loss {losses[-1]:.4f}"), batches()):
     optimizer.zero_grad()
-    loss = F.cross_entropy(model(x), y)
+    loss = F.cross_entropy(model(x.to(given.device)), y.to(given.device))
     loss.backward()
     optimizer.step()
     scheduler.step()

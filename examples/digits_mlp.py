@@ -12,6 +12,7 @@ torch.manual_seed(0)
 data = TensorDataset(torch.from_numpy(images), torch.from_numpy(labels))
 
 model = nn.Sequential(nn.Flatten(), nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 64), nn.ReLU(), nn.Linear(64, 10))
+model.to(given.device)
 optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
 
 
@@ -24,13 +25,13 @@ def batches():
 losses = []
 for _, (x, y) in zip(support.progress(given.steps, lambda: f"loss {losses[-1]:.4f}"), batches()):
     optimizer.zero_grad()
-    loss = F.cross_entropy(model(x), y)
+    loss = F.cross_entropy(model(x.to(given.device)), y.to(given.device))
     loss.backward()
     optimizer.step()
     losses.append(loss.item())
 
 with torch.no_grad():
-    guesses = model(torch.from_numpy(test_images)).argmax(1)
-accuracy = (guesses == torch.from_numpy(test_labels)).float().mean().item()
+    guesses = model(torch.from_numpy(test_images).to(given.device)).argmax(1)
+accuracy = (guesses.cpu() == torch.from_numpy(test_labels)).float().mean().item()
 print(f"test accuracy: {accuracy:.1%}")
 support.finish(given, losses, support.lines("digits, MLP", ("training loss", losses), log=True))

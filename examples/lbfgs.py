@@ -6,7 +6,7 @@ import torch
 given = support.arguments(__doc__, steps=50, picture="lbfgs.svg")
 torch.manual_seed(0)
 size = 12
-rows, columns = torch.meshgrid(torch.arange(size), torch.arange(size), indexing="ij")
+rows, columns = torch.meshgrid(*[torch.arange(size, device=given.device)] * 2, indexing="ij")
 style = ((rows + columns) % 4 < 2).double()
 content = ((rows - 5.5) ** 2 + (columns - 5.5) ** 2 < 16).double()
 
@@ -34,7 +34,7 @@ for _ in support.progress(given.steps, lambda: f"loss {losses[-1]:.6f}"):
     losses.append(optimizer.step(closure).item())
 
 print(f"loss: {losses[0]:.4f} -> {losses[-1]:.6f}")
-shown = torch.stack([content, style, picture.detach()]).numpy()
+shown = torch.stack([content, style, picture.detach()]).cpu().numpy()
 support.finish(
     given,
     losses,

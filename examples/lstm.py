@@ -8,7 +8,7 @@ from torch import nn
 
 given = support.arguments(__doc__, steps=150, picture="lstm.svg")
 torch.manual_seed(0)
-time = torch.linspace(0, 12 * math.pi, 240)
+time = torch.linspace(0, 12 * math.pi, 240, device=given.device)
 wave = torch.sin(time) * (1 + 0.5 * torch.sin(0.3 * time))
 
 
@@ -25,7 +25,7 @@ class Forecast(nn.Module):
         return self.out(y), state
 
 
-model = Forecast()
+model = Forecast().to(given.device)
 optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
 windows = wave.unfold(0, 41, 10)[..., None]
 losses = []
@@ -42,9 +42,9 @@ with torch.no_grad():
     guess, state = model(seen[None, :, None])
     continued = [guess[0, -1, 0].item()]
     for _ in range(119):
-        guess, state = model(torch.tensor([[[continued[-1]]]]), state)
+        guess, state = model(torch.tensor([[[continued[-1]]]], device=given.device), state)
         continued.append(guess[0, -1, 0].item())
-print(f"error of the continuation: {(torch.tensor(continued) - wave[120:]).abs().mean().item():.3f}")
+print(f"error of the continuation: {(torch.tensor(continued) - wave[120:].cpu()).abs().mean().item():.3f}")
 support.finish(
     given,
     losses,

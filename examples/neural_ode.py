@@ -6,7 +6,7 @@ from torch import nn
 
 given = support.arguments(__doc__, steps=150, picture="neural_ode.svg")
 torch.manual_seed(0)
-matrix = torch.tensor([[-0.1, 2.0], [-2.0, -0.1]])
+matrix = torch.tensor([[-0.1, 2.0], [-2.0, -0.1]], device=given.device)
 
 
 def follow(velocity, start, times):
@@ -22,11 +22,11 @@ def follow(velocity, start, times):
     return torch.stack(path)
 
 
-times = torch.linspace(0, 5, 40)
+times = torch.linspace(0, 5, 40, device=given.device)
 with torch.no_grad():
-    truth = follow(lambda x: (x**3) @ matrix.T, torch.tensor([[2.0, 0.0]]), times)
+    truth = follow(lambda x: (x**3) @ matrix.T, torch.tensor([[2.0, 0.0]], device=given.device), times)
 
-model = nn.Sequential(nn.Linear(2, 32), nn.Tanh(), nn.Linear(32, 2))
+model = nn.Sequential(nn.Linear(2, 32), nn.Tanh(), nn.Linear(32, 2)).to(given.device)
 optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
 losses = []
 for _ in support.progress(given.steps, lambda: f"loss {losses[-1]:.4f}"):

@@ -9,11 +9,12 @@ from torch import nn
 given = support.arguments(__doc__, steps=300, picture="pinn.svg")
 torch.manual_seed(0)
 u = nn.Sequential(nn.Linear(1, 32), nn.Tanh(), nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, 1))
+u.to(given.device)
 optimizer = torch.optim.Adam(u.parameters(), lr=5e-3)
-ends = torch.tensor([[-1.0], [1.0]])
+ends = torch.tensor([[-1.0], [1.0]], device=given.device)
 losses = []
 for _ in support.progress(given.steps, lambda: f"loss {losses[-1]:.5f}"):
-    x = (torch.rand(64, 1) * 2 - 1).requires_grad_()
+    x = (torch.rand(64, 1) * 2 - 1).to(given.device).requires_grad_()
     y = u(x)
     (slope,) = torch.autograd.grad(y.sum(), x, create_graph=True)
     (curvature,) = torch.autograd.grad(slope.sum(), x, create_graph=True)
@@ -24,7 +25,7 @@ for _ in support.progress(given.steps, lambda: f"loss {losses[-1]:.5f}"):
     optimizer.step()
     losses.append(loss.item())
 
-x = torch.linspace(-1, 1, 101)[:, None]
+x = torch.linspace(-1, 1, 101, device=given.device)[:, None]
 with torch.no_grad():
     found, truth = u(x)[:, 0], torch.sin(math.pi * x)[:, 0]
 print(f"largest error: {(found - truth).abs().max().item():.4f}")

@@ -8,7 +8,7 @@ from torch.distributions import Categorical
 given = support.arguments(__doc__, steps=120, picture="reinforce.svg")
 torch.manual_seed(0)
 length, goal = 9, 8
-policy = nn.Sequential(nn.Linear(length, 24), nn.Tanh(), nn.Linear(24, 2))
+policy = nn.Sequential(nn.Linear(length, 24), nn.Tanh(), nn.Linear(24, 2)).to(given.device)
 optimizer = torch.optim.Adam(policy.parameters(), lr=0.02)
 
 
@@ -16,7 +16,7 @@ def episode():
     """Walk until the goal or until tired: the log-probabilities of the steps taken, and the rewards."""
     place, logs, rewards = 2, [], []
     for _ in range(24):
-        state = torch.zeros(length)
+        state = torch.zeros(length, device=given.device)
         state[place] = 1.0
         choice = Categorical(logits=policy(state))
         action = choice.sample()
@@ -40,7 +40,7 @@ for _ in support.progress(given.steps, lambda: f"reward {totals[-1]:.2f}"):
         for reward in reversed(rewards):
             following = reward + 0.95 * following
             returns.insert(0, following)
-        loss = loss - (logs * (torch.tensor(returns) - 0.3)).sum() / 4
+        loss = loss - (logs * (torch.tensor(returns, device=given.device) - 0.3)).sum() / 4
         total += sum(rewards) / 4
     optimizer.zero_grad()
     loss.backward()

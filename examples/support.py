@@ -33,6 +33,7 @@ def arguments(about, steps, picture):
     parser.add_argument("--steps", type=int, default=steps, help=f"how many steps to train ({steps})")
     parser.add_argument("--picture", default=picture, help=f"where the picture goes ({picture})")
     parser.add_argument("--losses", help="a file that receives the losses, as JSON")
+    parser.add_argument("--device", default="cpu", help="where it trains: cpu or cuda (cpu)")
     return parser.parse_args()
 
 

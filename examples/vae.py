@@ -8,7 +8,7 @@ from torch.nn import functional as F
 given = support.arguments(__doc__, steps=300, picture="vae.svg")
 torch.manual_seed(0)
 (images, _), _ = support.digits()
-images = torch.from_numpy(images).flatten(1)
+images = torch.from_numpy(images).flatten(1).to(given.device)
 
 
 class VAE(nn.Module):
@@ -25,7 +25,7 @@ class VAE(nn.Module):
         return self.decoder(drawn), mean, log_variance
 
 
-model = VAE()
+model = VAE().to(given.device)
 optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
 losses = []
 for _ in support.progress(given.steps, lambda: f"loss {losses[-1]:.3f}"):
@@ -40,8 +40,11 @@ for _ in support.progress(given.steps, lambda: f"loss {losses[-1]:.3f}"):
     losses.append(loss.item())
 
 with torch.no_grad():
-    drawn = torch.sigmoid(model.decoder(torch.randn(32, 4))).view(32, 8, 8)
+    drawn = torch.sigmoid(model.decoder(torch.randn(32, 4, device=given.device))).view(32, 8, 8)
 print(f"loss: {losses[-1]:.2f}")
 support.finish(
-    given, losses, support.lines("VAE", ("training loss", losses)), support.images("digits it draws", drawn.numpy())
+    given,
+    losses,
+    support.lines("VAE", ("training loss", losses)),
+    support.images("digits it draws", drawn.cpu().numpy()),
 )
