@@ -91,6 +91,26 @@ def test_calls_are_told_apart_by_all_their_numbers() -> None:
         assert (x * (number + 0.5)).tolist() == [number + 0.5, -number - 0.5]
 
 
+@pytest.mark.parametrize("compute", [
+    lambda x, y: x.dot(y), lambda x, y: x.outer(y), lambda x, y: torch.nn.functional.mse_loss(x, y), torch.Tensor.mul,
+    lambda x, y: torch.cat([x, y]), lambda x, y: x.view(4, 4) @ y.view(4, 4), lambda x, y: torch.hypot(x, y),
+    lambda x, y: torch.addmm(x.view(4, 4), y.view(4, 4), x.view(4, 4)), lambda x, y: torch.where(x > y, x, y),
+    lambda x, y: torch.nn.functional.linear(x.view(4, 4), y.view(4, 4)), lambda x, y: torch.stack([y, x]),
+    lambda x, y: torch.nn.functional.scaled_dot_product_attention(x.view(1, 4, 4), y.view(1, 4, 4), x.view(1, 4, 4)),
+])  # fmt: skip
+@pytest.mark.parametrize("sharing", ["all", "half"])
+def test_a_call_of_tensors_that_share_memory_is_no_pattern_for_others(compute: Any, sharing: str) -> None:
+    x, y, long = torch.randn(16), torch.randn(16), torch.randn(24)
+    pairs = [(x, x), (x, y), (y, x)] if sharing == "all" else [(long[:16], long[8:]), (x, y), (y, x)]
+    shared = long.cuda()
+    for a, b in pairs:
+        there = (shared[:16], shared[8:]) if sharing == "half" and a is not x and a is not y else None
+        first = a.cuda() if there is None else there[0]
+        second = (first if b is a else b.cuda()) if there is None else there[1]
+        for _ in range(6):
+            np.testing.assert_allclose(compute(first, second).cpu().numpy(), compute(a, b).numpy(), 1e-5, 1e-6)
+
+
 def test_views_that_do_not_begin_at_16_bytes_are_computed_right() -> None:
     x = torch.arange(12.0, device="cuda")
     for start in range(6):

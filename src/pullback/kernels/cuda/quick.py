@@ -23,7 +23,7 @@ from pullback.kernels.cuda.front import Front
 from pullback.kernels.cuda.launch import BLOCK, window
 from pullback.kernels.cuda.memory import pool_of
 from pullback.kernels.cuda.pointwise import Expression, Recipe, ready, written_as
-from pullback.kernels.cuda.recording import ARGUMENT, RESULT, as_words, recorded
+from pullback.kernels.cuda.recording import ARGUMENT, RESULT, apart, as_words, recorded
 from pullback.kernels.jit.language.expression import evaluate
 
 KEPT = 512
@@ -153,10 +153,11 @@ def recorder(compute: Callable[..., Any], around: Callable[[Any], Any]) -> Calla
             tries[key] = seen + 1
             return compute(*args)
         tries[key] = WARM + 1  # once is enough, whether it can be done or not
-        out, recording = recorded(compute, *args)
+        given = apart(args)
+        out, recording = recorded(compute, *given)
         if recording is not None:
             outs = list(out) if type(out) in (list, tuple) else [out]
-            words = recording.words([a for a in args if type(a) is DeviceArray], outs)
+            words = recording.words([a for a in given if type(a) is DeviceArray], outs)
             if words is not None and (len(outs) > 1) is (type(out) in (list, tuple)):
                 keep(recipes, key, args, outs, words, recording.held)
         return out

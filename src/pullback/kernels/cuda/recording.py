@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from pullback.kernels.cuda.array import DeviceArray, reach
-from pullback.kernels.cuda.device import aside, required, step_aside
+from pullback.kernels.cuda.array import DeviceArray, empty, reach
+from pullback.kernels.cuda.device import aside, required, step_aside, stream_on
 from pullback.kernels.cuda.memory import pool_of
 
 SPOILING = ("upload", "download", "download_later", "copy", "fill", "synchronize", "begin_capture")
@@ -150,6 +150,25 @@ def relative(word: int, spans: Any, taken: Any, places: Any) -> tuple[int, int] 
         if address <= word < address + max(nbytes, 1):
             return places[k], word - address
     return None
+
+
+def apart(args: tuple[Any, ...]) -> list[Any]:
+    """Arguments of which no array shares memory with one before it, where need be copies.
+
+    Else what a kernel is told of could lie in either: `x.dot(x)` would be written down as a function of one array.
+    """
+    given, spans = list(args), []
+    for nr, a in enumerate(args):
+        if type(a) is not DeviceArray or not a.size:
+            continue
+        low, nbytes = reach(a.shape, a.strides, a.itemsize)
+        start = a.address + low
+        if any([start < end and before < start + nbytes for before, end in spans]):
+            copy = empty((nbytes,), np.uint8)
+            required().copy(0, copy.address, start, nbytes, stream_on(0))
+            given[nr] = DeviceArray(a.shape, a.dtype, a.strides, copy, copy.address - low, a.device)
+        spans.append((start, start + nbytes))
+    return given
 
 
 def recorded(function: Callable[..., Any], *args: Any) -> tuple[Any, Recording | None]:
