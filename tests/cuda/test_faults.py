@@ -260,3 +260,22 @@ def test_errors_of_the_driver_say_what_to_do() -> None:
 
 def test_a_full_device_is_no_error_of_the_driver() -> None:
     assert found(Library(cuMemAlloc_v2=2)).allocate(0, 512) is None
+
+
+def test_without_caching_every_array_has_memory_of_its_own(run_python: Any) -> None:
+    """Exactly as much as it needs, so that a checker of memory sees what reads or writes beyond it."""
+    found = run_python("""
+import os
+os.environ["PYTORCH_NO_CUDA_MEMORY_CACHING"] = "1"
+if os.environ.get("PULLBACK_CUDA") != "1":
+    os.environ["PULLBACK_CUDA"] = "emulate"
+import pullback as torch
+x = torch.arange(3.0, device="cuda")
+before = torch.cuda.memory_reserved()
+assert before == torch.cuda.memory_allocated() == 12
+made = [x * 2 for _ in range(5)]
+print(torch.cuda.memory_reserved() - before, [y.tolist() for y in made] == [[0, 2, 4]] * 5)
+del made
+print(torch.cuda.memory_reserved() - before)
+""")
+    assert found.split() == ["60", "True", "0"]

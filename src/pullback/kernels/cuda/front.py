@@ -19,6 +19,7 @@ import numpy as np
 from pullback._device import device
 from pullback._runtime.builtins import builtin
 from pullback.kernels.compiled import room
+from pullback.kernels.cuda import memory
 from pullback.kernels.cuda.device import aside, required
 from pullback.kernels.cuda.memory import Block, Pool, rounded
 from pullback.kernels.precision import forgetting
@@ -112,8 +113,8 @@ fronts: dict[int, Front] = {}
 
 
 def front_of(pool: Pool, place: device, kind: type[Any], otherwise: Callable[..., Any]) -> Front | None:
-    """The front of a pool; None without the compiler."""
-    if room("cuda.launching") is None:
+    """The front of a pool; None without the compiler, and where nothing is to be kept."""
+    if not memory.CACHING or room("cuda.launching") is None:
         return None
     front = fronts.get(pool.index)
     if front is None:

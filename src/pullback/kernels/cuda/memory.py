@@ -4,10 +4,14 @@ A request is rounded up to 512 bytes. Small ones (to 1 MB) share segments of 2 M
 of their own size. What an array gives back joins its free neighbours and waits for the next request on the same stream;
 `empty_cache` gives whole segments back to the driver, as does a request that finds the memory full. So the statistics
 mean what torch's mean.
+
+PYTORCH_NO_CUDA_MEMORY_CACHING asks the driver for every array, as it does in torch: so that a checker of memory knows
+where each of them ends.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from array import array
@@ -18,6 +22,7 @@ from typing import Any
 from pullback.kernels.cuda.device import home_on, required
 from pullback.kernels.cuda.errors import OutOfMemoryError
 
+CACHING = "PYTORCH_NO_CUDA_MEMORY_CACHING" not in os.environ
 ROUND = 512
 SMALL, SMALL_SEGMENT = 1 << 20, 2 << 20
 LARGE_SEGMENT, LARGE_REQUEST, LARGE_ROUND = 20 << 20, 10 << 20, 2 << 20
@@ -136,7 +141,7 @@ class Pool:
 
     def reserve(self, nbytes: int, stream: Any) -> Block:
         """The same, not counted yet."""
-        size = rounded(nbytes)
+        size = rounded(nbytes) if CACHING else max(nbytes, 1)
         small = size <= SMALL
         with self.lock:
             waiting = self.ready.get((size, stream))
@@ -163,8 +168,11 @@ class Pool:
     def segment_for(self, size: int, small: bool, stream: Any, nbytes: int) -> Block:
         """A block that is a new segment of the driver's memory."""
         room = (
-            SMALL_SEGMENT if small else LARGE_SEGMENT if size < LARGE_REQUEST else -(-size // LARGE_ROUND) * LARGE_ROUND
-        )
+            size if not CACHING
+            else SMALL_SEGMENT if small
+            else LARGE_SEGMENT if size < LARGE_REQUEST
+            else -(-size // LARGE_ROUND) * LARGE_ROUND
+        )  # fmt: skip
         there = required()
         reserved = self.statistics["reserved_bytes", "all"]
         total = there.devices[self.index].total_memory
@@ -238,6 +246,8 @@ class Pool:
             self.count("requested_bytes", block.small, -block.requested)
             block.requested = 0
             self.ready.setdefault((block.size, block.stream), []).append(block)
+            if not CACHING:
+                self.empty()
 
     def lend(self, memory: Any, stream: int) -> None:
         """Keep memory that another stream uses until that stream has done what it was given before nobody else did."""
