@@ -286,6 +286,98 @@ def test_pointwise_ops_in_place_are_one_kernel_each_and_as_right_as_on_the_host(
         np.testing.assert_allclose(ends[1], ends[0], 2e-6, 1e-6, err_msg=name)
 
 
+def test_an_op_in_place_that_came_before_is_a_dozen_calls_and_one_launch(run_python: Any) -> None:
+    """Views of the same memory among its operands, and parameters where nothing is recorded."""
+    found = run_python("""
+import os
+if os.environ.get("PULLBACK_CUDA") != "1":
+    os.environ["PULLBACK_CUDA"] = "emulate"
+import pullback as torch
+from tests.cuda.test_launching import launches, python_calls
+x, y = torch.ones(2, 12, device="cuda")
+w, g, n, h = torch.nn.Parameter(torch.ones(3, device="cuda")), x[:3].clone(), x.int(), x.bfloat16()
+calls = [lambda: x.add_(y), lambda: x.__iadd__(y), lambda: x.sub_(y), lambda: x.mul_(2.0), lambda: x.relu_(),
+         lambda: x.add_(y, alpha=0.5), lambda: x.addcdiv_(y, y, value=0.5), lambda: w.sub_(g),
+         lambda: n.add_(1), lambda: h.mul_(0.5)]
+with torch.no_grad():
+    for call in calls:
+        call(), call()
+        before = launches()
+        print(python_calls(call), launches() - before)
+""").split()
+    calls, launched = [int(word) for word in found[::2]], [int(word) for word in found[1::2]]
+    assert max(calls[:5]) <= 10 and max(calls[5:]) <= 15 and launched == [1] * 10
+
+
+def test_a_remembered_op_in_place_still_sees_who_looks_at_the_same_memory() -> None:
+    x, far = torch.arange(64.0, device="cuda"), torch.arange(32.0, device="cuda")
+    wanted = np.arange(64.0)
+    for _ in range(3):  # a call on memory apart, which is remembered, and one of the same kind on half of its own
+        x[:32].add_(far)
+        wanted[:32] += np.arange(32)
+        with pytest.raises(RuntimeError, match="refer to a single memory location"):
+            x[:32].add_(x[4:36])
+        x[:32].add_(x[32:])
+        wanted[:32] += wanted[32:]
+        x[:32].add_(x[:32])
+        wanted[:32] *= 2
+        assert x.tolist() == wanted.tolist()
+    assert x._version == 9
+    wide, one = torch.ones(4, 4, device="cuda"), torch.ones(4, device="cuda")
+    for _ in range(3):
+        wide.mul_(one)
+        with pytest.raises(RuntimeError, match="refer to a single memory location"):
+            wide.add_(wide[1])  # read for all rows, and written
+    assert wide.tolist() == [[1] * 4] * 4
+
+
+def test_writes_by_native_code_are_counted_where_a_graph_is_looked_at() -> None:
+    w, step = torch.ones(8, device="cuda", requires_grad=True), torch.ones(8, device="cuda")
+    for _ in range(3):
+        y = (w * w).sum()
+        with torch.no_grad():
+            w.add_(step, alpha=0.5)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.backward()
+    assert w._version == 3 and w.grad is None and w.tolist() == [2.5] * 8
+    base = torch.zeros(2, 8, device="cuda")
+    part = base[1]
+    for _ in range(3):
+        part.add_(step)
+    assert base._version == part._version == 3 and base.sum().item() == 24
+    for _ in range(3):
+        h = w * 2  # recorded: the history of what is written goes on
+        h.mul_(step * 3)
+        w.grad = None
+        h.sum().backward()
+        assert w.grad.tolist() == [6] * 8 and h._version == 1
+    with torch.inference_mode():
+        inside = torch.ones(8, device="cuda")
+        for _ in range(3):
+            inside.add_(step)
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside InferenceMode"):
+        inside.add_(step)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int64", "int32", "bool", "complex64"])
+def test_remembered_ops_in_place_give_what_the_host_gives_in_every_dtype(dtype: str) -> None:
+    calls = [lambda t, u: t.add_(u), lambda t, u: t.mul_(2), lambda t, u: t.sub_(u), lambda t, u: t.mul_(0.1),
+             lambda t, u: t.logical_and_(u), lambda t, u: t.masked_fill_(u != 0, 1), lambda t, u: t.neg_(),
+             lambda t, u: t.add_(True), lambda t, u: t.clamp_(0, 1), lambda t, u: t.floor_()]  # fmt: skip
+    for call in calls:
+        ends = []
+        for place in ("cpu", "cuda"):
+            x, y = (torch.tensor(v).to(getattr(torch, dtype)).to(place) for v in ([0, 1, 2, 3], [1, 0, 2, 0]))
+            try:
+                for _ in range(3):
+                    call(x, y)
+            except RuntimeError as error:
+                ends.append(str(error).replace("CUDA", "CPU").replace("cuda", "cpu"))
+            else:
+                ends.append((x.tolist(), x._version))
+        assert ends[0] == ends[1]
+
+
 def test_ops_in_place_that_do_not_fit_are_refused_with_nothing_written() -> None:
     x, y = torch.ones(2, 3, device="cuda"), torch.ones(4, 2, 3, device="cuda")
     for call in (lambda: x.add_(y), lambda: x.add_(torch.ones(5, device="cuda"))):

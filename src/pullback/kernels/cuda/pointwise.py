@@ -85,6 +85,14 @@ def written_as(called: Callable[..., Any], args: Any) -> Any:
     return None if out is None else (out, *found, recipe_of(expression, arrays, None))
 
 
+def written_to(called: Callable[..., Any], args: Any, kwargs: dict[str, Any], out: DeviceArray) -> Any:
+    """The same where the result is written to an array."""
+    found = expressed(called, args, kwargs)
+    if found is None or run(*found, out) is None:
+        return None
+    return (*found, recipe_of(*found, out))
+
+
 def expressed(called: Callable[..., Any], args: Any, kwargs: dict[str, Any], shapes: bool = False) -> Any:
     """What a function computes for each element of which arrays; None if that is not all it does."""
     if room("cuda.pointwise") is None:

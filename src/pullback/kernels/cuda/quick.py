@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from pullback._runtime.quiet import quiet
-from pullback.kernels.cuda.array import DeviceArray, maker_on
+from pullback.kernels.cuda.array import DeviceArray, maker_on, reach
 from pullback.kernels.cuda.device import placed, required
 from pullback.kernels.cuda.front import Front
 from pullback.kernels.cuda.launch import BLOCK, window
@@ -102,8 +102,9 @@ def remember(
     expression: Expression,
     arrays: list[DeviceArray],
     recipe: Recipe,
+    target: int = RESULT,
 ) -> None:
-    """Write down how a call was done."""
+    """Write down how a call was done: it made its result, or wrote it to the first of its arrays."""
     kernels, key = front.kernels, key_of(args)
     if key is None or not out.size or len(args) > kernels.MOST_ARGS:
         return
@@ -113,21 +114,41 @@ def remember(
     else:
         function, grid = required().handle(ready(0, recipe.kernel)), recipe.grid
         numbers = struct.pack(recipe.types[len(places) + 1 :], *recipe.numbers)
-    told = [(ARGUMENT + place, 0) for place in places] + [(RESULT, 0)]
+    told = [(ARGUMENT + place, 0) for place in places] + [(target, 0)]
     told += [(0, word) for word in np.frombuffer(numbers, np.int64).tolist()]
     if len(told) <= kernels.MOST_PARAMS:
-        nbytes = out.itemsize * math.prod(out.shape)
+        outs = [out] if target == RESULT else []
+        sizes = [out.itemsize * math.prod(out.shape) for out in outs]
         launch = [function, *grid, BLOCK, 0, len(told), *[word for pair in told for word in pair]]
-        keep(recipes, key, args, [out], [1, 0, nbytes, *launch])
+        keep(recipes, key, args, outs, [1, 0, *sizes, *launch], (), [] if outs else spans(args))
+
+
+def spans(args: tuple[Any, ...]) -> list[int]:
+    """Where the memory of each array begins and ends, from its first element on, and whether it lies as the first."""
+    found: list[int] = []
+    arrays = [value for value in args if type(value) is DeviceArray]
+    for a in arrays:
+        low, nbytes = reach(a.shape, a.strides, a.itemsize)
+        alike = (a.shape, a.strides, a.itemsize) == (arrays[0].shape, arrays[0].strides, arrays[0].itemsize)
+        found += (low, low + nbytes, int(alike))
+    return found
 
 
 def keep(
-    recipes: dict[Any, Any], key: Any, args: Any, outs: list[DeviceArray], words: list[int], held: Any = ()
+    recipes: dict[Any, Any],
+    key: Any,
+    args: Any,
+    outs: list[DeviceArray],
+    words: list[int],
+    held: Any = (),
+    apart: list[int] | None = None,
 ) -> None:
-    """Let native code find a recipe."""
+    """Let native code find a recipe; one without results has the spans of its arrays, which must not meet."""
     if len(recipes) >= KEPT:
         recipes.clear()
-    facts = [fact for out in outs for fact in (out.shape, out.strides, out.dtype)]
+    facts: list[Any] = [fact for out in outs for fact in (out.shape, out.strides, out.dtype)]
+    if apart:
+        facts.append(as_words(apart))
     numbers = [a for a in args if type(a) is np.ndarray] + [*held]  # whose identities or places are part of it
     recipes[key] = (as_words(words), len(outs), numbers, *facts)
 

@@ -314,6 +314,7 @@ def computing(slots: Slots) -> tuple[str, set[str]]:
     bases, records = code.stack(BASES, "i64"), code.stack(BASES - TEMPORARY, "i64")
     pieces = code.load(words, TEMPORARIES, "i64")
     results, outs = code.call("PyLong_AsLongLong", "i64", several), code.stack(MOST_ARGS, "i64")
+    keep_apart(code, recipe, results, addresses, arrays.get())
     with code.loop(0, results) as i:
         shape, strides, dtype = [pointer(code, code.load(recipe, i * 3 + ITEMS // 8 + d, "i64")) for d in (3, 4, 5)]
         made = slots.make(code, facts, code.load(words, pieces + i + SIZES_FROM, "i64"), shape, strides, dtype)
@@ -372,6 +373,9 @@ def computing(slots: Slots) -> tuple[str, set[str]]:
     code.block("raise")
     void(code, "Py_DecRef", recipe)
     code.do("ret ptr null")
+    code.block("meet")
+    void(code, "Py_DecRef", recipe)
+    code.do("br label %refuse")
     code.block("again")
     drop_all(code, outs, results)
     code.do("br label %refuse")
@@ -381,6 +385,25 @@ def computing(slots: Slots) -> tuple[str, set[str]]:
     code.block("refuse")
     hand_on(code, pointer(code, code.load(self, ITEMS // 8, "i64")), argv, argc)
     return written(code, "ptr @pullback_cuda_compute(ptr %self, ptr %argv, i64 %argc)"), code.declared
+
+
+def keep_apart(code: Code, recipe: Value, results: Value, addresses: Value, arrays: Value) -> None:
+    """Go to `meet` if the first array is to be written, and others share some of its memory, but lie otherwise."""
+    writes, onward = code.label(), code.label()
+    code.do(f"br {code.compare('eq', results, 0)}, label %{writes}, label %{onward}")
+    code.block(writes)
+    spans = pointer(code, code.load(pointer(code, code.load(recipe, ITEMS // 8 + 3, "i64")), DATA // 8, "i64"))
+    own, meet = code.load(addresses, 0, "i64"), code.variable(code.const(0, "i64"))
+    low, high = own + code.load(spans, 0, "i64"), own + code.load(spans, 1, "i64")
+    with code.loop(1, arrays) as i:
+        other = code.load(addresses, i, "i64")
+        begins, ends = [other + code.load(spans, i * 3 + end, "i64") for end in (0, 1)]
+        alike = code.compare("eq", other, own) & code.compare("eq", code.load(spans, i * 3 + 2, "i64"), 1)
+        apart = alike | (begins >= high) | (ends <= low)
+        meet.set(meet.get() | code.select(apart, code.const(0, "i64"), 1))
+    branch(code, code.compare("eq", meet.get(), 0), "meet")
+    code.do(f"br label %{onward}")
+    code.block(onward)
 
 
 def give_all(code: Code, facts: Value, records: Value, held: Any) -> None:
