@@ -18,6 +18,7 @@ from pullback.kernels.cuda.device import required
 from pullback.kernels.cuda.emulated import Emulated
 from pullback.kernels.cuda.front import fronts
 from pullback.kernels.cuda.launch import launches as kernel_launches
+from pullback.kernels.cuda.memory import Pool
 
 pytestmark = pytest.mark.skipif(not jit.available() or modes.active, reason="native code needs the compiler")
 
@@ -135,6 +136,31 @@ def test_memory_that_native_code_takes_is_counted_and_given_back() -> None:
     assert torch.cuda.memory_stats()["allocation.large_pool.current"] == large + 1
     del view
     assert torch.cuda.memory_stats()["allocation.large_pool.current"] == large
+
+
+def test_a_program_that_does_the_same_again_finds_all_its_memory_without_python(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def step() -> None:
+        for size in (200_000, 700_000, 1_500_000, 4_000_000):
+            x = torch.empty(size, device="cuda")
+            y, z = x[: size // 2] + 1, x[: size // 3] * 2
+            del x
+            torch.empty(size // 4, device="cuda") + y[: size // 4]
+            del z, y
+            torch.empty(size + 500_000, device="cuda")
+        few, many = torch.empty(5 * 128, device="cuda"), torch.empty(7200 * 128, device="cuda")  # which share a list
+        del few, many
+
+    gc.collect()
+    torch.cuda.empty_cache()
+    step()
+    asked: list[int] = []
+    reserve = Pool.reserve
+    monkeypatch.setattr(Pool, "reserve", lambda self, *args: (asked.append(args[0]), reserve(self, *args))[1])
+    for _ in range(3):
+        step()
+    assert asked == []
 
 
 def test_work_on_another_stream_takes_memory_of_that_stream() -> None:

@@ -26,6 +26,8 @@ CACHING = "PYTORCH_NO_CUDA_MEMORY_CACHING" not in os.environ
 ROUND = 512
 SMALL, SMALL_SEGMENT = 1 << 20, 2 << 20
 LARGE_SEGMENT, LARGE_REQUEST, LARGE_ROUND = 20 << 20, 10 << 20, 2 << 20
+WAITING = 6
+"""One part in 64 of a device's memory may wait for requests of its own size while the driver is asked for more."""
 KINDS = ("all", "small_pool", "large_pool")
 COUNTED = ("allocation", "allocated_bytes", "requested_bytes")
 """What is counted for every block that comes and goes."""
@@ -147,17 +149,26 @@ class Pool:
             waiting = self.ready.get((size, stream))
             if waiting:
                 return waiting.pop()
-            # What waits for requests of its own size is joined again only where nothing else is found.
+            # What waits for requests of its own size is joined again only where nothing else is found, and much waits:
+            # a program that does the same again and again finds all its sizes then.
             block = self.found(size, small, stream)
-            if block is None:
+            if block is None and (self.lent or self.waiting() > required().devices[self.index].total_memory >> WAITING):
                 self.settle()
-                block = self.found(size, small, stream) or self.segment_for(size, small, stream, nbytes)
+                block = self.found(size, small, stream)
+            if block is None:
+                block = self.segment_for(size, small, stream, nbytes)
             self.take(block)
             rest = block.size - size
             if rest >= ROUND if small else rest > SMALL:
                 self.split(block, size)
             block.free = False
             return block
+
+    def waiting(self) -> int:
+        """Bytes that wait for requests of their own size."""
+        free = sum([size for blocks in self.free.values() for size, _, _ in blocks])
+        reserved, used = self.statistics["reserved_bytes", "all"], self.statistics["allocated_bytes", "all"]
+        return reserved.current - used.current - free
 
     def found(self, size: int, small: bool, stream: Any) -> Block | None:
         """The smallest free block that is large enough."""
@@ -166,7 +177,7 @@ class Pool:
         return free[at][2] if at < len(free) else None
 
     def segment_for(self, size: int, small: bool, stream: Any, nbytes: int) -> Block:
-        """A block that is a new segment of the driver's memory."""
+        """A block that is a new segment of the driver's memory, or of what waits where the driver has no more."""
         room = (
             size if not CACHING
             else SMALL_SEGMENT if small
@@ -183,6 +194,10 @@ class Pool:
             if address is not None:
                 break
             if attempt == 0:
+                self.settle()
+                block = self.found(size, small, stream)
+                if block is not None:
+                    return block
                 self.retries += 1
                 self.empty()
         if address is None:

@@ -29,8 +29,9 @@ LAUNCHES, TEMPORARIES, SIZES_FROM = 0, 1, 2
 those of the results. Then come the launches: the kernel, its grid in three, its threads, bytes of shared memory, how
 many words it is told, and for each what it is relative to and how far from there (kernels/cuda/recording.py)."""
 RESULT, TEMPORARY, BASES = 16, 32, 48
-ROUND, SLOTS = 9, 4096
-"""Blocks are multiples of 1 << ROUND bytes; free ones hang in this many lists."""
+ROUND, SLOT_BITS, SPREAD = 9, 12, 997
+SLOTS = 1 << SLOT_BITS
+"""Blocks are multiples of 1 << ROUND bytes; free ones hang in this many lists, which sizes may share."""
 MOST_ARGS, MOST_PARAMS = 15, 64
 
 
@@ -83,20 +84,29 @@ def count(code: Code, facts: Value, record: Value, sign: int) -> None:
             code.store(code.load(table, place, "i64") + amount, table, place)
 
 
+def slot_of(size: Value) -> Value:
+    """The list that blocks of a size hang in; multiples of 2 MB, which are frequent, hang in lists of their own."""
+    units = size >> ROUND
+    return (units + (units >> SLOT_BITS) * SPREAD) & (SLOTS - 1)
+
+
 def taking() -> tuple[str, set[str]]:
     """take(facts, nbytes): the record of a block, or null after an error of Python's."""
     code = Code("take")
     facts, nbytes = Value(code, "%facts", "ptr"), Value(code, "%nbytes", "i64")
     whole = (nbytes + ((1 << ROUND) - 1)) >> ROUND
     size = code.select(whole < 1, 1, whole) << ROUND
-    heads = pointer(code, code.load(facts, HEADS, "i64"))
-    slot = (size >> ROUND) & (SLOTS - 1)
-    head = code.load(heads, slot, "i64")
-    found = code.variable(head)
-    branch(code, code.compare("ne", head, 0), "miss")
-    record = pointer(code, head)
-    branch(code, code.compare("eq", code.load(record, KEY, "i64"), size), "miss")
-    code.store(code.load(record, NEXT, "i64"), heads, slot)
+    link = code.variable(code.load(facts, HEADS, "i64") + slot_of(size) * 8)
+    found = code.variable(code.const(0, "i64"))
+    code.do("br label %look")
+    code.block("look")
+    place = pointer(code, link.get())
+    found.set(code.load(place, 0, "i64"))
+    branch(code, code.compare("ne", found.get(), 0), "miss")
+    record = pointer(code, found.get())
+    link.set(found.get() + NEXT * 8)
+    branch(code, code.compare("eq", code.load(record, KEY, "i64"), size), "look")
+    code.store(code.load(record, NEXT, "i64"), place, 0)
     code.do("br label %have")
     code.block("miss")
     number = code.call("PyLong_FromLongLong", "ptr", nbytes)
@@ -139,7 +149,7 @@ def giving() -> tuple[str, set[str]]:
     facts, record = Value(code, "%facts", "ptr"), Value(code, "%record", "ptr")
     count(code, facts, record, -1)
     heads = pointer(code, code.load(facts, HEADS, "i64"))
-    slot = (code.load(record, KEY, "i64") >> ROUND) & (SLOTS - 1)
+    slot = slot_of(code.load(record, KEY, "i64"))
     code.store(code.load(heads, slot, "i64"), record, NEXT)
     code.store(code.address(record), heads, slot)
     code.do("ret void")
