@@ -72,8 +72,15 @@ class Front:
 
     def computing(self, otherwise: Callable[..., Any], recipes: dict[Any, Any], *more: Any) -> Callable[..., Any]:
         """A builtin that computes what it finds a recipe for, and hands on everything else."""
-        self.forgotten += [known.clear for known in (recipes, *more)]
-        return builtin(entries(self.held[1])["compute"], "compute", (otherwise, recipes, self.words))
+        recent = np.zeros(self.kernels.RECENT * self.kernels.ENTRY, np.int64)
+        held: list[Any] = [None] * (2 * self.kernels.RECENT)
+
+        def forget() -> None:
+            recent[:] = 0
+            held[:] = [None] * len(held)
+
+        self.forgotten += [forget, *[known.clear for known in (recipes, *more)]]
+        return builtin(entries(self.held[1])["compute"], "compute", (otherwise, recipes, self.words, recent, held))
 
     def missed(self, nbytes: int) -> int:
         """Where the record of a block lies for which the lists had none."""

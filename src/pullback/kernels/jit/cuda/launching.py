@@ -33,6 +33,8 @@ ROUND, SLOT_BITS, SPREAD = 9, 12, 997
 SLOTS = 1 << SLOT_BITS
 """Blocks are multiples of 1 << ROUND bytes; free ones hang in this many lists, which sizes may share."""
 MOST_ARGS, MOST_PARAMS = 15, 64
+RECENT, ENTRY = 8, 2 + 3 * MOST_ARGS
+"""Calls of a function that were looked up lately, and the words of one: how long its key is, its recipe, its key."""
 
 
 def pointer(code: Code, word: Value) -> Value:
@@ -235,16 +237,17 @@ def making(slots: Slots) -> tuple[str, set[str]]:
 
 
 def computing(slots: Slots) -> tuple[str, set[str]]:
-    """compute(*args); its self is a tuple: who computes otherwise, the recipes, the facts."""
+    """compute(*args); its self is a tuple: who computes otherwise, the recipes, the facts, a table of calls that were
+    looked up lately, and a list that holds their keys and recipes."""
     code = Code("compute")
-    argv, argc = Value(code, "%argv", "ptr"), Value(code, "%argc", "i64")
+    argv, argc, self = Value(code, "%argv", "ptr"), Value(code, "%argc", "i64"), Value(code, "%self", "ptr")
     facts = facts_of(code, 2)
     branch(code, is_alone(code, facts), "refuse")
     branch(code, argc <= MOST_ARGS, "refuse")
     addresses, items = code.stack(MOST_ARGS, "i64"), code.stack(MOST_ARGS * 3, "i64")
+    boxed = code.stack(MOST_ARGS * 3, "i64")
     many, arrays = code.variable(code.const(0, "i64")), code.variable(code.const(0, "i64"))
-    low, numbers = code.variable(code.const(0, "i64")), code.variable(code.const(0, "i64"))
-    owned = code.stack(MOST_ARGS, "i64")
+    low = code.variable(code.const(0, "i64"))
     known = {name: code.load(facts, name, "i64") for name in (CLASS, PLACE, *range(TYPES, TYPES + 7))}
     # What an argument adds to the key: an array its dtype, shape and strides, all else its class and value.
     with code.loop(0, argc) as i:
@@ -256,6 +259,7 @@ def computing(slots: Slots) -> tuple[str, set[str]]:
         at = many.get()
         for nr, name in enumerate(("dtype", "shape", "strides")):
             code.store(field(code, value, slots.places[name]), items, at + nr)
+            code.store(code.const(0, "i64"), boxed, at + nr)
         many.set(at + 3)
         here = code.compare("eq", field(code, value, slots.places["device"]), known[PLACE])
         held = field(code, value, slots.places["address"])
@@ -267,58 +271,23 @@ def computing(slots: Slots) -> tuple[str, set[str]]:
         code.block(number)
         at = many.get()
         code.store(kind, items, at)
+        code.store(code.const(0, "i64"), boxed, at)
         many.set(at + 2)
-        floating, other = code.label(), code.label()
-        code.do(f"br {code.compare('eq', kind, known[FLOAT])}, label %{floating}, label %{other}")
-        code.block(floating)
-        bits = code.emit(f"bitcast {code.load(value, HEAD // 8, 'double')} to i64", "i64")
-        own = code.address(code.call("PyLong_FromLongLong", "ptr", bits))
-        code.store(own, items, at + 1)
-        code.store(own, owned, numbers.get())
-        numbers.set(numbers.get() + 1)
-        code.do(f"br label %{done}")
-        code.block(other)
-        given, plain = code.label(), code.label()
-        code.do(f"br {code.compare('eq', kind, known[NDARRAY])}, label %{given}, label %{plain}")
-        code.block(given)
-        own = code.address(code.call("PyLong_FromLongLong", "ptr", code.address(value)))
-        code.store(own, items, at + 1)
-        code.store(own, owned, numbers.get())
-        numbers.set(numbers.get() + 1)
-        code.do(f"br label %{done}")
-        code.block(plain)
-        code.store(code.address(value), items, at + 1)
-        right = code.compare("eq", kind, known[INT]) | code.compare("eq", kind, known[BOOL])
-        for other_kind in (NONE, TUPLE, STR):
+        floating = code.compare("eq", kind, known[FLOAT])
+        given = code.compare("eq", kind, known[NDARRAY])
+        # A float is known by its bits, an array of NumPy's by its place.
+        bits = code.load(value, code.select(floating, code.const(HEAD // 8, "i64"), 0), "i64")
+        code.store(code.select(floating, bits, code.address(value)), items, at + 1)
+        code.store(code.select(floating | given, code.const(1, "i64"), 0), boxed, at + 1)
+        right = floating | given
+        for other_kind in (INT, BOOL, NONE, TUPLE, STR):
             right = right | code.compare("eq", kind, known[other_kind])
         low.set(low.get() | code.select(right, code.const(0, "i64"), 1))
         code.do(f"br label %{done}")
         code.block(done)
     # Arrays have to lie at multiples of 16 bytes, all on this device.
-    result = code.variable(code.const(0, "i64"))
-    fits = code.compare("eq", low.get() & 15, 0) & (arrays.get() > 0)
-    lookup, over = code.label(), code.label()
-    code.do(f"br {fits}, label %{lookup}, label %{over}")
-    code.block(lookup)
-    key = code.call("PyTuple_New", "ptr", many.get())
-    with code.loop(0, many.get()) as i:
-        item = code.load(items, i, "i64")
-        void(code, "Py_IncRef", pointer(code, item))
-        code.store(item, key, i + ITEMS // 8)
-    self = Value(code, "%self", "ptr")
-    recipes = pointer(code, code.load(self, ITEMS // 8 + 1, "i64"))
-    code.declare("PyDict_GetItemWithError", "ptr", "ptr", "ptr")
-    recipe = code.emit(f"call ptr @PyDict_GetItemWithError({recipes}, {key})", "ptr")
-    result.set(code.address(recipe))
-    with code.when(code.emit(f"icmp ne {recipe}, null", "i1")):
-        void(code, "Py_IncRef", recipe)  # its dictionary may be cleared while memory is looked for
-    void(code, "Py_DecRef", key)
-    code.do(f"br label %{over}")
-    code.block(over)
-    with code.loop(0, numbers.get()) as i:
-        void(code, "Py_DecRef", pointer(code, code.load(owned, i, "i64")))
-    branch(code, code.compare("ne", result.get(), 0), "clear")
-    recipe = pointer(code, result.get())
+    branch(code, code.compare("eq", low.get() & 15, 0) & (arrays.get() > 0), "clear")
+    recipe = recipe_for(code, items, boxed, many.get())
     table, several = [pointer(code, code.load(recipe, ITEMS // 8 + i, "i64")) for i in range(2)]
     words = pointer(code, code.load(table, DATA // 8, "i64"))
     bases, records = code.stack(BASES, "i64"), code.stack(BASES - TEMPORARY, "i64")
@@ -395,6 +364,68 @@ def computing(slots: Slots) -> tuple[str, set[str]]:
     code.block("refuse")
     hand_on(code, pointer(code, code.load(self, ITEMS // 8, "i64")), argv, argc)
     return written(code, "ptr @pullback_cuda_compute(ptr %self, ptr %argv, i64 %argc)"), code.declared
+
+
+def recipe_for(code: Code, items: Value, boxed: Value, many: Value) -> Value:
+    """The recipe of a key, with a reference; goes to `clear` if there is none.
+
+    What was looked up lately stands in a table, by its words: the same dtypes, shapes and strides are the same objects
+    mostly. The table holds the keys, so that other objects have other places.
+    """
+    recent, held = [pointer(code, code.load(Value(code, "%self", "ptr"), ITEMS // 8 + i, "i64")) for i in (3, 4)]
+    recent = pointer(code, code.load(recent, DATA // 8, "i64"))
+    hash = code.variable(code.const(0, "i64"))
+    with code.loop(0, many) as i:
+        hash.set(hash.get() * 31 + (code.load(items, i, "i64") >> 4))
+    turn = (hash.get() + (hash.get() >> 9)) & (RECENT - 1)
+    entry = code.at(recent, turn * ENTRY, "i64")
+    other = code.variable(code.load(entry, 0, "i64") - many)
+    with code.loop(0, many) as i:
+        apart = code.load(entry, i + 2, "i64") - code.load(items, i, "i64")
+        other.set(other.get() | apart)
+    result = code.variable(code.load(entry, 1, "i64"))
+    lookup, over = code.label(), code.label()
+    code.do(f"br {code.compare('eq', other.get(), 0)}, label %{over}, label %{lookup}")
+    code.block(lookup)
+    key = code.call("PyTuple_New", "ptr", many)
+    with code.loop(0, many) as i:
+        item = code.variable(code.load(items, i, "i64"))
+        plain, box, ready = code.label(), code.label(), code.label()
+        code.do(f"br {code.compare('eq', code.load(boxed, i, 'i64'), 0)}, label %{plain}, label %{box}")
+        code.block(plain)
+        void(code, "Py_IncRef", pointer(code, item.get()))
+        code.do(f"br label %{ready}")
+        code.block(box)
+        item.set(code.address(code.call("PyLong_FromLongLong", "ptr", item.get())))
+        code.do(f"br label %{ready}")
+        code.block(ready)
+        code.store(item.get(), key, i + ITEMS // 8)
+    recipes = pointer(code, code.load(Value(code, "%self", "ptr"), ITEMS // 8 + 1, "i64"))
+    code.declare("PyDict_GetItemWithError", "ptr", "ptr", "ptr")
+    found = code.emit(f"call ptr @PyDict_GetItemWithError({recipes}, {key})", "ptr")
+    result.set(code.address(found))
+    known, unknown = code.label(), code.label()
+    code.do(f"br {code.compare('ne', result.get(), 0)}, label %{known}, label %{unknown}")
+    code.block(unknown)
+    void(code, "Py_DecRef", key)
+    code.do("br label %clear")
+    code.block(known)
+    code.store(many, entry, 0)
+    code.store(result.get(), entry, 1)
+    with code.loop(0, many) as i:
+        code.store(code.load(items, i, "i64"), entry, i + 2)
+    void(code, "Py_IncRef", found)
+    places = pointer(code, code.load(held, ITEMS // 8, "i64"))
+    before = [code.load(places, turn * 2 + i, "i64") for i in (0, 1)]
+    code.store(code.address(key), places, turn * 2)
+    code.store(result.get(), places, turn * 2 + 1)
+    for old in before:
+        void(code, "Py_DecRef", pointer(code, old))
+    code.do(f"br label %{over}")
+    code.block(over)
+    recipe = pointer(code, result.get())
+    void(code, "Py_IncRef", recipe)  # its dictionary may be cleared while memory is looked for
+    return recipe
 
 
 def keep_apart(code: Code, recipe: Value, results: Value, addresses: Value, arrays: Value) -> None:
