@@ -39,16 +39,16 @@ from pullback.autograd.saved import unpack_slot
 from pullback.kernels.jit.small.choose import Chooser, Variants
 
 elsewhere: dict[type[Any], Any] = {}
-"""Who has a fast path of its own, by the class of tensors: see kernels/cuda/eager.py."""
+"""Fast paths of their own, by op, of classes of tensors: see kernels/cuda/eager.py."""
 
 
 def apply(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
     """Call an op: the meaning of every call."""
     if elsewhere and out is None and args and not beyond_casts.active:
         first: Any = args[0]
-        call = elsewhere.get(type(first[0]) if type(first) is list and first else type(first))
-        if call is not None:
-            return call(op, args)
+        roads = elsewhere.get(type(first[0]) if type(first) is list and first else type(first))
+        if roads is not None:
+            return roads[op](*args)
     return by_reference(op, args, out)
 
 

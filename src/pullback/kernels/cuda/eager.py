@@ -370,21 +370,28 @@ def handing_on(function: Any) -> Any:
     return run
 
 
-def called(op: Op, args: tuple[Any, ...]) -> Any:
-    """A call whose first operand is a tensor of the device."""
-    many = KEYWORDS.get(op)
-    if many is None:
-        if op.name == "_to_copy" and len(args) == 4 and args[3] is None:  # it stays on its device
-            return fast(op)(*args)
+class Roads(dict[Op, Any]):
+    """What does calls whose first operand is a tensor of the device, with all arguments by position: by op."""
+
+    def __missing__(self, op: Op) -> Any:
+        many, names = sum([not p.keyword_only for p in op.params]), op.param_names
         if op.name in MIXED:
-            return by_reference(op, args)
-        many = KEYWORDS[op] = sum([not p.keyword_only for p in op.params])
-    if many == len(args):
-        return fast(op)(*args)
-    return fast(op)(*args[:many], **{p.name: value for p, value in zip(op.params[many:], args[many:], strict=True)})
+            made = lambda *args: copying(op, args)  # noqa: E731
+        else:
+            made = fast(op) if many == len(names) else by_name(fast(op), many, names[many:])
+        self[op] = made
+        return made
 
 
-KEYWORDS: dict[Op, int] = {}
+def copying(op: Op, args: tuple[Any, ...]) -> Any:
+    """A copy, which may go to another device."""
+    stays = op.name == "_to_copy" and len(args) == 4 and args[3] is None
+    return fast(op)(*args) if stays else by_reference(op, args)
+
+
+def by_name(function: Any, many: int, names: tuple[str, ...]) -> Any:
+    """A function of which some parameters follow keywords, called by position."""
+    return lambda *args: function(*args[:many], **dict(zip(names, args[many:], strict=True)))
 
 
 # ------------------------------------------------------------------ backward
@@ -454,4 +461,5 @@ for _name, _ufunc in (("add", "add"), ("sub", "subtract"), ("mul", "multiply"), 
 DeviceTensor.backward = tensor_backward  # type: ignore[attr-defined]
 DeviceArray.steps_on_arrays = True
 kinds["cuda"] = DeviceArray
-apply.elsewhere |= {DeviceTensor: called, DeviceParameter: called}
+roads = Roads()
+apply.elsewhere |= {DeviceTensor: roads, DeviceParameter: roads}

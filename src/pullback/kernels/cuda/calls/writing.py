@@ -46,6 +46,7 @@ def launcher(op: Op) -> Any:
     as_array = unrounded if op.unrounded else constant
     ufunc = ufunc_of(op)
     refused = "" if ufunc is None else refused_kinds(op, ufunc)
+    rest = rests(op)
     recipes: dict[Any, Any] = {}
 
     def own(array: DeviceArray, *values: Any) -> Any:
@@ -55,7 +56,7 @@ def launcher(op: Op) -> Any:
         if op.check_operands is not None and (kind not in "fc" or any([type(value) is bool for value in values])):
             return None
         given: list[Any] = [array]
-        for name, value in zip(op.param_names[1:], values, strict=True):
+        for name, value in zip(op.param_names[1:], (*values, *rest[len(values)]), strict=True):
             if type(value) is DeviceArray:
                 # A tensor that stands for a number is read by the op machine.
                 if name not in op.tensors or value.device is not array.device:
@@ -85,6 +86,12 @@ def launcher(op: Op) -> Any:
     return front.computing(own, recipes)
 
 
+def rests(op: Op) -> dict[int, tuple[Any, ...]]:
+    """The arguments that follow so many after the first, if all others have their defaults."""
+    defaults = [p.default for p in op.params[1:]]
+    return {n: tuple(defaults[n:]) for n in range(len(defaults) + 1) if REQUIRED not in defaults[n:]}
+
+
 def meet(array: DeviceArray, other: DeviceArray) -> bool:
     """True if an element of one array that is written may be read for another element afterwards."""
     if (array.address, array.shape, array.strides) == (other.address, other.shape, other.strides):
@@ -105,20 +112,18 @@ def bounds(array: DeviceArray) -> tuple[int, int]:
 
 def short(op: Op, launch: Any, full: Any) -> Any:
     """The way of an op that is written in place; `full` does what is more than a launch."""
-    params = op.params[1:]
+    params, rest = op.params[1:], rests(op)
     positional = sum([not p.keyword_only for p in params])
-    defaults = [p.default for p in params]
-    rest = {n: tuple(defaults[n:]) for n in range(positional + 1) if REQUIRED not in defaults[n:]}
-    """The arguments that follow so many."""
 
     def write(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
             kind = type(self)
+            given: Any = args
             if kwargs:
-                given, more = in_order(params, positional, args, kwargs), ()
-            else:
-                given, more = args, rest.get(len(args))
-            if more is None or given is None or detours.active or kind not in CLASSES:
+                given = in_order(params, positional, args, kwargs)
+            elif len(args) > positional or len(args) not in rest:
+                given = None
+            if given is None or detours.active or kind not in CLASSES:
                 return full(self, *args, **kwargs)
             arrays, detached = [self._array], None
             for value in given:
@@ -138,7 +143,7 @@ def short(op: Op, launch: Any, full: Any) -> Any:
             if (wants and is_grad_enabled()) or self._counter is INFERENCE:
                 return full(self, *args, **kwargs)
             try:
-                done = launch(*arrays, *more)
+                done = launch(*arrays)
             except (AcceleratorError, OutOfMemoryError):
                 raise
             except Exception:  # the op machine says what is wrong, in the words of the function that was called
