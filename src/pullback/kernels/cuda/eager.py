@@ -376,7 +376,7 @@ class Roads(dict[Op, Any]):
     def __missing__(self, op: Op) -> Any:
         many, names = sum([not p.keyword_only for p in op.params]), op.param_names
         if op.name in MIXED:
-            made = lambda *args: copying(op, args)  # noqa: E731
+            made = lambda *args: copying(op, args)
         else:
             made = fast(op) if many == len(names) else by_name(fast(op), many, names[many:])
         self[op] = made

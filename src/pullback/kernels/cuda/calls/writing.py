@@ -14,6 +14,7 @@ from pullback._modes import detours, is_grad_enabled
 from pullback._op.constants import constant, unrounded
 from pullback._op.declare import REQUIRED, Op
 from pullback._op.inplace import elsewhere
+from pullback._op.missing import MISSING
 from pullback._op.ufuncs import is_loss, is_traced, large_forward, refused_kinds, ufunc_of
 from pullback._tensor import INFERENCE, Tensor
 from pullback._versions import count_at
@@ -31,6 +32,8 @@ from pullback.kernels.cuda.recording import ARGUMENT
 
 PLAIN = frozenset({float, int, bool, type(None), str})
 """Classes of arguments by whose values calls are told apart."""
+NOTED = 3
+"""How long a counter is that knows where the last write was."""
 CLASSES = (DeviceTensor, DeviceParameter)
 roads: dict[Op, Any] = {}
 """What begins the calls of an op in place."""
@@ -110,8 +113,9 @@ def bounds(array: DeviceArray) -> tuple[int, int]:
 # ------------------------------------------------------------------ tensors
 
 
-def short(op: Op, launch: Any, full: Any) -> Any:
-    """The way of an op that is written in place; `full` does what is more than a launch."""
+def short(op: Op, launch: Any, full: Any, depth: int = 1) -> Any:
+    """The way of an op that is written in place, called at a depth below the user's function; `full` does what is more
+    than a launch."""
     params, rest = op.params[1:], rests(op)
     positional = sum([not p.keyword_only for p in params])
 
@@ -151,7 +155,7 @@ def short(op: Op, launch: Any, full: Any) -> Any:
             if done is None:
                 return full(self, *args, **kwargs)
             try:
-                frame: Any = getframe(1)
+                frame: Any = getframe(depth)
             except ValueError:
                 frame = NOBODY
             code, offset = frame.f_code, frame.f_lasti
@@ -160,6 +164,58 @@ def short(op: Op, launch: Any, full: Any) -> Any:
             count_at(self, code, offset)
             if detached is not None and self._edge is None:
                 self._detached_at = detached
+            return self
+        except Exception as error:
+            trim(error)
+            raise
+
+    return write
+
+
+def shorter(op: Op, launch: Any, full: Any) -> Any:
+    """The way of the usual call: one other operand at most, nothing by name, and memory that was written before."""
+    usual = short(op, launch, full, 2)
+    caller: Any = None
+    """The last of the user's functions that called."""
+
+    def write(self: Any, other: Any = MISSING, *more: Any, **named: Any) -> Any:
+        nonlocal caller
+        try:
+            kind, counter, view = type(self), self._counter, self._view
+            if (
+                more or named or detours.active
+                or type(counter) is not list or len(counter) != NOTED
+                or (kind is not DeviceTensor and kind is not DeviceParameter)
+                or ((self._requires_grad or (view is not None and view.base._requires_grad)) and is_grad_enabled())
+            ):  # fmt: skip
+                return usual(self, *(() if other is MISSING else (other,)), *more, **named)
+            kind = type(other)
+            if kind is DeviceTensor or kind is DeviceParameter:
+                view, value = other._view, other._array
+                wants = other._requires_grad or (view is not None and view.base._requires_grad)
+                if wants or other._detached_at is not None:
+                    return usual(self, other)
+            elif kind is float or kind is int or other is MISSING:
+                value = other
+            else:
+                return usual(self, other)
+            frame = getframe(1)
+            try:
+                done = launch(self._array) if other is MISSING else launch(self._array, value)
+            except (AcceleratorError, OutOfMemoryError):
+                raise
+            except Exception:  # as above
+                done = None
+            if done is None:
+                return full(self) if other is MISSING else full(self, other)
+            code = frame.f_code
+            if code is not caller:
+                if code.co_filename not in USER:
+                    count_at(self, *caller_at(frame))
+                    return self
+                caller = code
+            counter[0] += 1
+            counter[1], counter[2] = code, frame.f_lasti
             return self
         except Exception as error:
             trim(error)
@@ -209,7 +265,7 @@ def attach(op: Op, launch: Any) -> None:
             continue
         if any([name in vars(kind) for kind in DeviceParameter.__mro__[: DeviceParameter.__mro__.index(Tensor)]]):
             continue
-        made = short(op, launch, value)
+        made = shorter(op, launch, value)
         vars(made).update(vars(value))
         made.__name__, made.__doc__, made.__module__ = value.__name__, value.__doc__, value.__module__
         made.__qualname__ = value.__qualname__
