@@ -7,6 +7,7 @@ torch is looked for in this Python and in the one that $PULLBACK_TORCH_PYTHON na
 what it has not come to is said to be missing.
 """
 
+import compileall
 import importlib
 import json
 import os
@@ -374,6 +375,9 @@ def measure(module: str) -> None:
 def side(python: str, module: str) -> dict[str, Any]:
     """What one library measured, by the names of rows; nothing if it cannot be imported or has no device."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    if module == "pullback":
+        compileall.compile_dir(ROOT / "src", quiet=2)  # bytecode is there, as it is after an installation
     command = [python, "-m", "benchmarks.cuda", module]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, check=False)
     found = {}

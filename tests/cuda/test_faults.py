@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import Any
@@ -224,6 +225,26 @@ def test_a_machine_without_a_driver_is_one_without_cuda() -> None:
         raise OSError(name)
 
     assert driver.find(missing) is None
+    driver.begin(missing)
+
+
+def test_the_driver_begins_while_modules_are_imported(small: Emulated, monkeypatch: pytest.MonkeyPatch) -> None:
+    library = Library(cuInit=999)
+    driver.begin(lambda name: library)
+    assert library.calls == ["cuInit"]  # what is wrong is said by who looks for it
+    begun = threading.Event()
+    monkeypatch.setattr(driver, "begin", begun.set)
+    monkeypatch.setenv("PULLBACK_CUDA", "1")
+    device.awake()
+    assert not begun.is_set()  # there is a driver already
+    device.found.clear()
+    device.awake()
+    assert begun.wait(10)
+    begun.clear()
+    monkeypatch.setenv("PULLBACK_CUDA", "0")
+    device.awake()
+    assert not begun.wait(0.1)
+    device.found[:] = [small]
 
 
 def test_a_gpu_that_is_too_old_is_refused_by_name() -> None:

@@ -17,11 +17,12 @@ import numpy as np
 from pullback._arrays.strided import StridedArray, row_major_strides
 from pullback._device import device
 from pullback._runtime.messages import not_on_host
-from pullback.kernels.cuda.device import placed
+from pullback.kernels.cuda.device import awake, placed
 from pullback.kernels.cuda.front import Python, front_of
 from pullback.kernels.cuda.memory import Memory, pool_of
 
 AnyArray = Any
+awake()  # the modules that compute on the device follow
 
 
 class DeviceArray(StridedArray):

@@ -36,6 +36,12 @@ def driver() -> Any:
     return found[0]
 
 
+def awake() -> None:
+    """Let the driver begin meanwhile: that takes a tenth of a second, and no Python."""
+    if not found and os.environ.get("PULLBACK_CUDA", "") in ("", "1"):
+        threading.Thread(target=real.begin, daemon=True).start()
+
+
 wrong: list[str] = []
 """What is wrong with the driver, where there is one that cannot be used."""
 NOBODY = "No CUDA GPUs are available"

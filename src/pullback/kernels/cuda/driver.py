@@ -370,10 +370,21 @@ def is_pinned(array: Any) -> bool:
     return pinned_by(array) is not None
 
 
+NAME = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+
+
+def begin(open: Any = ctypes.CDLL) -> None:
+    """Let the driver begin, if there is one; what is wrong with it, `find` will say."""
+    try:
+        open(NAME).cuInit(0)
+    except OSError:
+        return
+
+
 def find(open: Any = ctypes.CDLL) -> Driver | str | None:
     """The driver, if this machine has one and it knows a device; what is wrong with it; None if there is none."""
     try:
-        library = open("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+        library = open(NAME)
     except OSError:
         return None
     count, version, handle, handles = ctypes.c_int(), ctypes.c_int(), ctypes.c_int(), []
