@@ -30,6 +30,7 @@ from pullback.autograd.api import backward, implicit_grad
 from pullback.autograd.engine import execute
 from pullback.autograd.node import AccumulateGrad, Node
 from pullback.autograd.tracebacks import trim
+from pullback.kernels.cuda import categories as categories  # which is drawn by these
 from pullback.kernels.cuda import random as random  # whose draws stand for the host's
 from pullback.kernels.cuda import update as update  # which does the steps of optimizers
 from pullback.kernels.cuda.array import DeviceArray

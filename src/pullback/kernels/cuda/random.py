@@ -4,7 +4,7 @@ A generator is a seed and an offset. A draw takes some turns from every thread's
 for each (kernels/jit/cuda/philox.py). How the numbers fall onto elements depends on how many threads there are, and
 thereby on the device, as in torch.
 
-Draws that have no kernel (multinomial, poisson, ...) take theirs from the default generator of the host.
+Draws that have no kernel (poisson, binomial, ...) take theirs from the default generator of the host.
 """
 
 from __future__ import annotations
@@ -92,9 +92,10 @@ def spread(index: int, count: int, unroll: int) -> tuple[int, int]:
 
 
 def draw(
-    engine: Any, kind: str, shape: Any, a: Any, b: Any, stop: Any, place: Any = None, near: int = 0
+    engine: Any, kind: str, shape: Any, a: Any, b: Any, stop: Any, place: Any = None, near: int = 0, blocks: int = 0
 ) -> DeviceArray:
-    """A new array of draws, as the kernels make them; `near` says how many neighbours a turn gives, if it does."""
+    """A new array of draws, as the kernels make them; `near` says how many neighbours a turn gives, if it does, and
+    `blocks` how many draw if not as many as the device likes."""
     place = placed() if place is None else place
     index = place.index or 0
     if stream_on(index) in pool_of(index).captured:
@@ -114,7 +115,7 @@ def draw(
     if not count:
         return out  # type: ignore[no-any-return]
     spoil()  # each call draws others
-    blocks, turns = spread(index, count, unroll)
+    blocks, turns = (blocks, 1) if blocks else spread(index, count, unroll)
     offset = engine.taken(near or turns) // 4
     kernels = room("cuda.philox")
     counted("random")

@@ -15,14 +15,14 @@ from pullback.kernels.numpy.random.engine import Engine
 
 def undrawn(engine: Engine, prob: np.ndarray, num_samples: int, replacement: bool = False) -> np.ndarray:
     """The result where nothing can be drawn."""
-    _check_multinomial(prob, num_samples, replacement)
+    check_multinomial(prob, num_samples, replacement)
     return np.empty((*prob.shape[:-1], num_samples), np.int64)
 
 
 @answered(meta=undrawn)
 def multinomial(engine: Engine, prob: np.ndarray, num_samples: int, replacement: bool = False) -> np.ndarray:
     """Draw category numbers with the weights of the last dimension of `prob`, which has one or two dimensions."""
-    _check_multinomial(prob, num_samples, replacement)
+    check_multinomial(prob, num_samples, replacement)
     if prob.ndim == 2 and prob.shape[0] == 0:
         return np.empty((0, num_samples), np.int64)
     # One sample is the same with and without replacement; torch takes the way without.
@@ -79,7 +79,8 @@ def _check_weights(row: np.ndarray) -> None:
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
 
 
-def _check_multinomial(prob: np.ndarray, num_samples: int, replacement: bool) -> None:
+def check_multinomial(prob: np.ndarray, num_samples: int, replacement: bool) -> None:
+    """Raise torch's errors for weights and counts that do not fit."""
     if prob.ndim not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if prob.dtype.name not in DIGITS:
