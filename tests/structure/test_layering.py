@@ -38,7 +38,10 @@ LAYERS: list[tuple[str, list[str]]] = [
     ("4 batching", ["batching"]),
     ("4 engine", ["autograd"]),
     ("4 on the engine", ["autograd.functional", "autograd.gradcheck", "func", "printing", "serialization", "show"]),
-    ("4 ops on a CUDA device", ["kernels.cuda.eager", "kernels.cuda.calls.lanes", "kernels.cuda.random"]),
+    (
+        "4 ops on a CUDA device",
+        ["kernels.cuda.eager", "kernels.cuda.calls.lanes", "kernels.cuda.random", "kernels.cuda.calls.categories"],
+    ),
     (
         "4 namespaces of ops",
         [

@@ -30,10 +30,10 @@ from pullback.autograd.api import backward, implicit_grad
 from pullback.autograd.engine import execute
 from pullback.autograd.node import AccumulateGrad, Node
 from pullback.autograd.tracebacks import trim
-from pullback.kernels.cuda import categories as categories  # which is drawn by these
 from pullback.kernels.cuda import random as random  # whose draws stand for the host's
 from pullback.kernels.cuda import update as update  # which does the steps of optimizers
 from pullback.kernels.cuda.array import DeviceArray
+from pullback.kernels.cuda.calls import categories as categories  # which are drawn as torch draws them
 from pullback.kernels.cuda.calls import writing as writing  # which does ops in place
 from pullback.kernels.cuda.carry import has_device_arrays
 from pullback.kernels.cuda.errors import AcceleratorError, OutOfMemoryError
