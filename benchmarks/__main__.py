@@ -97,7 +97,7 @@ def show(options: argparse.Namespace, torch: ModuleType | None, peer: ModuleType
     print("\n" + summary(rows))
     if options.json:
         figures = {
-            "torch": getattr(torch, "__version__", None),
+            "torch": "".join(cuda.ABOUT) if torch is None else torch.__version__,
             "python": platform.python_version(),
             "quick": options.quick,
         }

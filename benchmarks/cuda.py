@@ -2,6 +2,7 @@
 
     python -m benchmarks --only cuda            # beside torch, where a Python with torch for CUDA is found
     python -m benchmarks.cuda pullback          # one side alone, as JSON
+    python -m benchmarks.cuda pullback first    # only what the first use of the device takes
 
 torch is looked for in this Python and in the one that $PULLBACK_TORCH_PYTHON names. A side stops after LIMIT seconds;
 what it has not come to is said to be missing.
@@ -26,7 +27,14 @@ from benchmarks.table import Row
 ROOT = Path(__file__).resolve().parent.parent
 LIMIT = float(os.environ.get("PULLBACK_BENCH_SECONDS", "60"))
 """Seconds of measuring for each side."""
+WARM, SERIES = 5, 5
+"""Calls before a row is measured, in which kernels are made and calls written down, and how often it is measured."""
+FIRST = "first use of the device in a process"
 Build = Callable[[ModuleType], Callable[[], Any]]
+ABOUT: list[str] = []
+"""What was found to compare with: torch's version, and the device's name."""
+MEASURED = ("MLP", "GPT")
+"""Steps whose memory is measured, too."""
 ROWS: dict[str, tuple[str, float | None, Build]] = {}
 """The unit, the budget and what is measured, by name."""
 
@@ -329,7 +337,8 @@ large(
 
 def timed(torch: Any, run: Callable[[], Any]) -> float:
     """Seconds of one call: the least of several series, each waited for."""
-    run()
+    for _ in range(WARM):
+        run()
     torch.cuda.synchronize()
     start = perf_counter()
     run()
@@ -339,7 +348,7 @@ def timed(torch: Any, run: Callable[[], Any]) -> float:
         return once
     many = max(min(int(0.05 / max(once, 1e-7)), 1000), 1)
     best = once
-    for _ in range(3):
+    for _ in range(SERIES):
         start = perf_counter()
         for _ in range(many):
             run()
@@ -348,21 +357,36 @@ def timed(torch: Any, run: Callable[[], Any]) -> float:
     return best
 
 
-def measure(module: str) -> None:
+def peak(torch: Any, run: Callable[[], Any]) -> int:
+    """The most memory of the device that arrays have at once in a call."""
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    run()
+    torch.cuda.synchronize()
+    return int(torch.cuda.max_memory_allocated())
+
+
+def measure(module: str, only_first: bool) -> None:
     """All rows of one library, one line of JSON each."""
     begun = perf_counter()
     torch = importlib.import_module(module)
     imported = perf_counter()
     (torch.ones(4, device="cuda") * 2).tolist()
-    first = perf_counter() - imported
-    print(json.dumps({"name": "first use of the device", "seconds": first}), flush=True)
+    about = f"{torch.__version__} on {torch.cuda.get_device_name()}"
+    print(json.dumps({"name": FIRST, "seconds": perf_counter() - imported, "about": about}), flush=True)
+    if only_first:
+        return
     for name, (_, _, build) in ROWS.items():
         said: dict[str, Any] = {"name": name}
         if perf_counter() - begun > LIMIT:
             said["error"] = f"not measured: {LIMIT:.0f} s were over"
         else:
             try:
-                said["seconds"] = timed(torch, build(torch))
+                run = build(torch)
+                said["seconds"] = timed(torch, run)
+                if name.startswith(MEASURED):
+                    said["bytes"] = peak(torch, run)
+                del run
             except Exception as error:
                 said["error"] = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:120]
             torch.cuda.synchronize()
@@ -372,13 +396,13 @@ def measure(module: str) -> None:
         print(json.dumps({"name": "by way of the host", "fallbacks": torch.cuda.fallbacks()}), flush=True)
 
 
-def side(python: str, module: str) -> dict[str, Any]:
+def side(python: str, *words: str) -> dict[str, Any]:
     """What one library measured, by the names of rows; nothing if it cannot be imported or has no device."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    if module == "pullback":
+    if words[0] == "pullback":
         compileall.compile_dir(ROOT / "src", quiet=2)  # bytecode is there, as it is after an installation
-    command = [python, "-m", "benchmarks.cuda", module]
+    command = [python, "-m", "benchmarks.cuda", *words]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, check=False)
     found = {}
     for line in done.stdout.splitlines():
@@ -399,6 +423,23 @@ def torch_python() -> str | None:
     return None
 
 
+def compared(
+    name: str, unit: str, scale: float, budget: float | None, ours: Any, theirs: Any, what: str = "seconds"
+) -> Row:
+    """A row of what both sides measured; the first use of the device has its budget in milliseconds."""
+    mine, other = ours.get(name, {}), theirs.get(name, {})
+    made = Row("cuda", f"{name}: memory" if what == "bytes" else name, unit, budget=budget)
+    if what in other:
+        made.torch = other[what] * scale
+    if what in mine:
+        made.peer = mine[what] * scale
+    else:
+        made.error = mine.get("error") or ours.get("", {}).get("error", "not measured")
+    if name == FIRST:
+        made.value, made.value_unit, made.budget = made.peer, unit, 500.0
+    return made
+
+
 def rows(torch: ModuleType | None, peer: ModuleType, quick: bool) -> Iterator[Row]:
     """Every row beside torch; without torch the other column alone."""
     if not importlib.import_module("pullback").cuda.is_available():
@@ -409,25 +450,18 @@ def rows(torch: ModuleType | None, peer: ModuleType, quick: bool) -> Iterator[Ro
     if python is None:
         print("no Python with torch for CUDA was found: that column is empty ($PULLBACK_TORCH_PYTHON names one)")
     ours = side(sys.executable, "pullback")
-    first = Row("cuda", "first use of the device in a process", "ms", value_unit="ms", budget=500.0)
-    scales = {"us": 1e6, "ms": 1e3}
-    for name, unit, budget in [
-        ("first use of the device", "ms", None), *[(name, unit, budget) for name, (unit, budget, _) in ROWS.items()]
-    ]:  # fmt: skip
-        one = first if budget is None and name.startswith("first") else Row("cuda", name, unit, budget=budget)
-        mine, other = ours.get(name, {}), theirs.get(name, {})
-        if "seconds" in other:
-            one.torch = other["seconds"] * scales[unit]
-        if "seconds" in mine:
-            one.peer = mine["seconds"] * scales[unit]
-            one.value = one.peer if one is first else one.value
-        else:
-            one.error = mine.get("error") or ours.get("", {}).get("error", "not measured")
-        yield one
+    ours |= side(sys.executable, "pullback", "first")  # with the kernels that the rows before have left
+    ABOUT.append(theirs.get(FIRST, {}).get("about", ""))
+    yield compared(FIRST, "ms", 1e3, None, ours, theirs)
+    for name, (unit, budget, _) in ROWS.items():
+        yield compared(name, unit, {"us": 1e6, "ms": 1e3}[unit], budget, ours, theirs)
+    for name in ROWS:
+        if name.startswith(MEASURED):
+            yield compared(name, "MB", 1e-6, 1.0, ours, theirs, "bytes")
     carried = ours.get("by way of the host", {}).get("fallbacks", {})
     if carried:
         print("by way of the host:", ", ".join(f"{name} {count}" for name, count in carried.items()))
 
 
 if __name__ == "__main__":
-    measure(sys.argv[1])
+    measure(sys.argv[1], "first" in sys.argv[2:])

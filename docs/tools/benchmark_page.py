@@ -1,4 +1,7 @@
-"""The page of benchmarks, from what `python -m benchmarks --json FILE` wrote; `make bench` does both."""
+"""The page of benchmarks, from what `python -m benchmarks --json FILE` wrote; `make bench` does both.
+
+Figures of a CUDA device alone, as `make gpu` leaves them, replace the page's last section and nothing else.
+"""
 
 import json
 import math
@@ -11,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT)]
 
 from benchmarks.__main__ import USUAL  # noqa: E402
+from benchmarks.reasons import reason  # noqa: E402
 
 Row = dict[str, Any]
 TITLES = {
@@ -170,13 +174,44 @@ def page(figures: dict[str, Any], pictures: Path) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
+DEVICE = "\n## On a CUDA device\n"
+
+
+def device_section(figures: dict[str, Any]) -> str:
+    """What a CUDA device takes, with the reasons of what is over its budget."""
+    rows, peer = figures["rows"], figures["torch"]
+    kept = sum(row["within"] is True for row in rows)
+    lines = [
+        DEVICE,
+        f"Beside torch {peer}, CPython {figures['python']}, a process each, every figure waited for, the least",
+        "of five series. Memory is the most that arrays have at once in a step. `make gpu` measures, and writes this",
+        f"section. {kept} of {sum(row['within'] is not None for row in rows)} budgets are kept.",
+        "",
+        "| | unit | torch | pullback | ratio | budget | over it because |",
+        "|---|---|--:|--:|--:|--:|---|",
+    ]
+    for row in rows:
+        ratio = "" if row["value"] is not None or not row["measured"] else f"{row['measured']:.2f}"
+        budget = "" if row["budget"] is None else f"{row['budget']:g} {row['value_unit']}".rstrip()
+        why = row["error"] or (reason(row["name"]) if row["within"] is False else "")
+        cells = (row["name"], row["unit"], figure(row["torch"]), figure(row["peer"]), ratio, budget, why)
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
 def main(path: str) -> None:
     """Write the page and its pictures."""
-    docs, figures = ROOT / "docs", json.loads(Path(path).read_text())
+    target, figures = ROOT / "docs" / "benchmarks.md", json.loads(Path(path).read_text())
+    before, _, device = (target.read_text(encoding="utf-8") if target.exists() else "").partition(DEVICE)
+    if {row["section"] for row in figures["rows"]} == {"cuda"}:
+        target.write_text(before + device_section(figures), encoding="utf-8")
+        print("docs/benchmarks.md: the section of the CUDA device is written")
+        return
     if figures["quick"] or len({row["section"] for row in figures["rows"]}) < len(USUAL):
         print("docs/benchmarks.md is left as it was: only a full run writes it")
         return
-    (docs / "benchmarks.md").write_text(page(figures, docs / "pictures"), encoding="utf-8")
+    kept = DEVICE + device if device else ""
+    target.write_text(page(figures, ROOT / "docs" / "pictures") + kept, encoding="utf-8")
     print("docs/benchmarks.md is written")
 
 

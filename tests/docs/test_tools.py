@@ -62,6 +62,31 @@ def test_only_a_full_run_writes_the_page(partial, tmp_path, monkeypatch, capsys)
     assert "left as it was" in capsys.readouterr().out and not (tmp_path / "docs").exists()
 
 
+def on_a_device(ratio):
+    rows = [row("cuda", "mm of 1024", 2.0, 2.0 * ratio), row("cuda", "first use", 0.1, 0.3) | {"value": 0.3}]
+    rows = [r | {"budget": 1.0, "measured": ratio, "within": ratio <= 1.0, "value_unit": "ms"} for r in rows]
+    rows[0]["value_unit"] = ""
+    return {"torch": "2.11.0 on a device", "python": "3.12.3", "quick": False, "rows": rows}
+
+
+def test_figures_of_a_device_replace_the_section_of_the_device_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(benchmark_page, "ROOT", tmp_path)
+    monkeypatch.setattr(benchmark_page, "reason", lambda name: "tiles are few" if name.startswith("mm") else "")
+    page = tmp_path / "docs" / "benchmarks.md"
+    (tmp_path / "docs" / "pictures").mkdir(parents=True)
+    for ratio, why in ((0.9, ""), (1.5, "tiles are few")):
+        for given in (figures(), on_a_device(ratio)):
+            (tmp_path / "figures.json").write_text(json.dumps(given))
+            benchmark_page.main(str(tmp_path / "figures.json"))
+        text = page.read_text()
+        assert "| overhead 0 | us | 2 | 0.5 | 0.25 |" in text and text.count(benchmark_page.DEVICE) == 1
+        assert f"| mm of 1024 | us | 2 | {2 * ratio:.3g} | {ratio:.2f} | 1 | {why} |" in text
+        assert "| first use | us | 0.1 | 0.3 |  | 1 ms |  |" in text
+    (tmp_path / "figures.json").write_text(json.dumps({**figures(), "torch": "2.14"}))
+    benchmark_page.main(str(tmp_path / "figures.json"))
+    assert "beside torch 2.14 in" in page.read_text() and page.read_text().endswith(text.partition("## On a")[2])
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("mkdocs") is None, reason="the extra `docs` is not installed")
 def test_the_site_builds_without_a_warning_and_asks_nothing_of_the_network(tmp_path):
