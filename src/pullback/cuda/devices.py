@@ -150,17 +150,22 @@ def ipc_collect() -> None:
     driver()
 
 
+def carried() -> Any:
+    """What knows of copies between the memories; loaded when it is first asked for."""
+    return loaded("pullback.kernels.cuda.carry")
+
+
 def fallbacks() -> dict[str, int]:
     """How often what was computed on the host because the device has no kernel for it, by name, most frequent first.
 
     Empty where everything ran on the device. `PULLBACK_CUDA_FALLBACK=error` makes such calls raise instead.
     """
-    return dict(loaded("pullback.kernels.cuda.carry").counts.most_common()) if is_initialized() else {}
+    return dict(carried().counts.most_common()) if is_initialized() else {}
 
 
 def reset_fallbacks() -> None:
     """Count anew."""
-    loaded("pullback.kernels.cuda.carry").counts.clear()
+    carried().counts.clear()
 
 
 class device:

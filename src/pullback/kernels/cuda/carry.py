@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import threading
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -72,6 +73,21 @@ def count(name: str) -> None:
 
 # ------------------------------------------------------------------ copies between the memories
 
+
+class Watch:
+    """What becomes of calls that wait for the device to read it: nothing (0), a warning (1), an error (2)."""
+
+    mode = 0
+
+    def asked(self) -> None:
+        """Say that somebody is about to wait."""
+        if self.mode == 1:
+            warnings.warn("called a synchronizing CUDA operation", stacklevel=2)
+        elif self.mode:
+            raise RuntimeError("called a synchronizing CUDA operation")
+
+
+watch = Watch()
 checks: list[Callable[[], None]] = []
 """What is asked after every copy to the host, when the device has done its work: it raises what went wrong there."""
 
@@ -83,6 +99,8 @@ def download(array: DeviceArray) -> Any:
     low, nbytes = reach(array.shape, array.strides, array.itemsize)
     if not nbytes:
         return np.empty(array.shape, array.dtype)
+    if watch.mode:
+        watch.asked()
     index = array.device.index or 0
     if array.flags.c_contiguous:
         out: Any = np.empty(array.shape, array.dtype)
@@ -106,6 +124,7 @@ def download_into(host: Any, array: DeviceArray) -> None:
     memory = host if host.flags.c_contiguous else spanned(host, low, nbytes)
     owner, stream = pinned_by(host), stream_on(index)
     if copies.waited or owner is None:
+        watch.asked()
         required().download(index, memory, array.address + low, stream)
         checked()
     else:
