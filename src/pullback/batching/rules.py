@@ -10,6 +10,7 @@ from functools import reduce, wraps
 from math import prod
 from typing import Any
 
+from pullback._arrays.sizes import check_ints
 from pullback._dtype import promote_types
 from pullback._op.declare import registry
 from pullback._tensor import Tensor
@@ -88,6 +89,7 @@ def strided(call: Call) -> Results:
     value, _ = fronted(call, 0)
     step, *steps = value.stride()
     size, stride, offset = call.args[1:4]
+    check_ints(call.op.name, {"size": size, "stride": stride, "storage_offset": offset})
     if len(size) != len(stride):
         lengths = f"size and stride must have the same length! Got size {list(size)} and stride {list(stride)}"
         raise RuntimeError(f"Tensor.as_strided(size, stride, ...): {lengths}")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback._arrays.memory import as_strided as window
-from pullback._arrays.sizes import check_ints, check_window
+from pullback._arrays.sizes import LARGEST, check_ints, check_window
 from pullback._lazy import stored
 from pullback._op import overrides
 from pullback._op.define import Array, function, linear, op
@@ -309,14 +309,14 @@ def check_as_strided(self: Array, size: Any, stride: Any, storage_offset: int | 
         raise RuntimeError(
             f"as_strided: Negative strides are not supported at the moment, got strides: {messages.shape_text(stride)}"
         )
-    if storage_offset is not None and storage_offset < 0:
+    if storage_offset is not None and as_index(storage_offset) < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
     if min(size, default=0) < 0:
         raise RuntimeError(
             f"Storage size calculation overflowed with sizes={messages.shape_text(size)} and "
             f"strides={messages.shape_text(stride)}"
         )
-    check_ints("as_strided", {"size": size, "stride": stride})
+    check_ints("as_strided", {"size": size, "stride": stride, "storage_offset": storage_offset})
     check_window(size, stride, storage_offset or 0, self.dtype.itemsize)
 
 
@@ -335,7 +335,10 @@ def check_as_strided(self: Array, size: Any, stride: Any, storage_offset: int | 
 )
 def as_strided_view(self: Array, size: Any, stride: Any, storage_offset: int | None = None) -> Array:
     """Any window onto the memory of a tensor."""
-    if min(stride, default=0) < 0 or min(size, default=0) < 0 or (storage_offset or 0) < 0:
+    if min(stride, default=0) < 0 or min(size, default=0) < 0:
+        raise ValueError("no such window")
+    # A window that shows nothing does not read it.
+    if storage_offset is not None and not 0 <= as_index(storage_offset) <= LARGEST:
         raise ValueError("no such window")
     return window(self, size, stride, storage_offset)
 

@@ -205,6 +205,8 @@ def pad(self: Array, pad: Any, mode: str = "constant", value: float | None = Non
     """
     if not isinstance(pad, (tuple, list)):
         raise TypeError(f"pad(): argument 'pad' (position 2) must be tuple of ints, not {type(pad).__name__}")
+    if isinstance(value, (complex, str)):  # constant_pad_nd takes complex numbers, and nothing reads it where none is
+        raise TypeError(f"pad(): argument 'value' (position 4) must be float, not {type(value).__name__}")
     if len(pad) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
     dims = self.ndim

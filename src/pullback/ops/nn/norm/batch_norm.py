@@ -312,9 +312,7 @@ def batch_norm(
     As `nn.functional.batch_norm`, with the arguments in another order and all of them given; `cudnn_enabled` changes
     nothing.
     """
-    if momentum is None or isinstance(momentum, (complex, str)):
-        kind = type_name(momentum)
-        raise TypeError(f"batch_norm(): argument 'momentum' (position 7) must be float, not {kind}")
+    check_momentum("batch_norm", momentum)
     if not input._array.size:
         return of_nothing(input, weight, bias)
     check_channels(input, weight, bias, running_mean, running_var, training)
@@ -322,6 +320,13 @@ def batch_norm(
     if arrays is not None and is_taken(arrays[0]):
         return unrecorded(quick_batch_norm, *arrays, training, momentum, eps)
     return batch_norm_op(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
+
+
+def check_momentum(name: str, momentum: Any) -> None:
+    """Raise torch's error for a momentum that is no number, which without running statistics nobody reads."""
+    if momentum is None or isinstance(momentum, (complex, str)):
+        kind = type_name(momentum)
+        raise TypeError(f"{name}(): argument 'momentum' (position 7) must be float, not {kind}")
 
 
 def of_nothing(input: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
@@ -349,6 +354,7 @@ def native_batch_norm(
     Returns the result of `batch_norm`, and the means and `1 / sqrt(var + eps)` of the channels, both `(C,)` in training
     and empty otherwise.
     """
+    check_momentum("native_batch_norm", momentum)
     if training and not input.numel():
         raise RuntimeError(
             f"input tensor must have at least one element, but got input_sizes = {shape_text(input.shape)}"
@@ -421,6 +427,7 @@ def instance_norm(
     As `nn.functional.instance_norm`, with the arguments in another order and all of them given; `cudnn_enabled` changes
     nothing.
     """
+    check_momentum("instance_norm", momentum)
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
     if input.ndim < 2:
