@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
-from tests.fuzz.compare import Difference
+from dataclasses import replace
+
+import pullback
+from tests.conformance.library import TORCH, Library
+from tests.fuzz.compare import Difference, first_difference
 from tests.fuzz.known.errors import ERRORS
 from tests.fuzz.known.memory import MEMORY
 from tests.fuzz.known.numbers import NOT_FINITE, ROUNDING
 from tests.fuzz.known.reason import Case, Known, answered_elsewhere, refused_elsewhere, smallest
 from tests.fuzz.known.transforms import INSIDE_TRANSFORMS, TORCH_HAS_TWO_ANSWERS
-from tests.fuzz.program import Program
+from tests.fuzz.program import MODES, Program, observe
 
+
+def counted_of_known(case: Case) -> bool:
+    """Without its transform the program differs earlier, in numbers, for a reason of this list."""
+    program = replace(case.program, mode="eager")
+    found = first_difference(program, observe(program, TORCH), observe(program, Library(pullback)))
+    return found is not None and found.aspect == "value" and reason(program, found) is not None
+
+
+COUNTED = [
+    Known(
+        "how many elements there are, where numbers decide that which differ for another reason",
+        "shape",
+        modes=tuple(MODES),
+        given=(counted_of_known,),
+    ),
+]
+"""What follows from a difference of another line."""
 ELSEWHERE = [
     Known(
         "numbers that torch's other kernels make, those of single elements or of memory that lies otherwise",
@@ -19,7 +40,7 @@ ELSEWHERE = [
     Known("what torch refuses of memory that lies otherwise", "raised", given=(smallest, refused_elsewhere)),
 ]
 """What takes a process of its own to find out is asked last."""
-KNOWN = [*TORCH_HAS_TWO_ANSWERS, *INSIDE_TRANSFORMS, *ERRORS, *MEMORY, *ROUNDING, *NOT_FINITE, *ELSEWHERE]
+KNOWN = [*TORCH_HAS_TWO_ANSWERS, *INSIDE_TRANSFORMS, *ERRORS, *MEMORY, *ROUNDING, *NOT_FINITE, *COUNTED, *ELSEWHERE]
 
 
 def reason(program: Program, found: Difference, smallest: bool = False) -> str | None:
