@@ -50,10 +50,12 @@ def may_differentiate(tensor: Tensor) -> bool:
     return (is_grad_enabled() and wants_grad(tensor)) or (modes.dual_level >= 0 and tensor._tangent is not None)
 
 
-def depends_on_phase(self: Any) -> bool:
-    """True if a gradient has an imaginary part where a choice of phase would turn it; under vmap nobody looks."""
-    values = self._array if isinstance(self, Tensor) else self
-    return type(values) is np.ndarray and not np.allclose(values.imag, 0, 1e-2, 1e-2)
+def depends_on_phase(self: Any, other: Any = None) -> bool:
+    """True if a gradient has an imaginary part where a choice of phase would turn it, that the one of other vectors of
+    the same phase does not make up for but for rounding; under vmap nobody looks."""
+    values, others = (x._array if isinstance(x, Tensor) else x for x in (self, other))
+    turns_back = 0 if others is None else -others.imag
+    return type(values) is np.ndarray and not np.allclose(values.imag, turns_back, 1e-2, 1e-2)
 
 
 def skew(self: Any) -> Any:
@@ -101,15 +103,10 @@ def svd_backward(grad_U: Any, grad_S: Any, grad_Vh: Any, U: Any, S: Any, Vh: Any
 
 def check_gauge(turned_U: Any, turned_V: Any, S: Any) -> Any:
     """The gradient of the phases, that of U and V must agree on; an error if the loss depends on their choice."""
-    if turned_U is not None:
-        depends = diagonal_of(turned_U)
-        if turned_V is not None:
-            depends = depends + diagonal_of(turned_V)
-    else:
-        depends = diagonal_of(turned_V)
-    if depends_on_phase(depends):
+    phases = [diagonal_of(turned) for turned in (turned_U, turned_V) if turned is not None]
+    if depends_on_phase(*phases):
         raise RuntimeError(GAUGE)
-    return None if turned_U is None else diagonal_of(turned_U) / (2 * S)
+    return None if turned_U is None else phases[0] / (2 * S)
 
 
 def svd_tangent(A_t: Any, U: Any, S: Any, Vh: Any, full_matrices: bool) -> tuple[Any, Any, Any]:
