@@ -52,6 +52,8 @@ def refuse_wrong_types(
     kwargs = {key: by_name[key] for key in keywords}
     error = refusal(name, method, values[:count], kwargs)
     seen, about_types = written(frame), isinstance(sys.exc_info()[1], (AttributeError, TypeError, NoneType))
+    if seen is None and count > 0 and not signatures(name, False):  # a method alone
+        error = refusal(name, True, values[1:count], kwargs)
     as_method = count > 0 and isinstance(values[0], Tensor) and refusal(name, True, values[1:count], kwargs) is None
     if not about_types and (as_method or (seen is None and could_fit(name, names, values, given, count, kwargs))):
         return  # it fits as a method or in another way to write it, and what is wrong is known
@@ -73,7 +75,8 @@ def could_fit(
     name: str, names: list[str], values: tuple[Any, ...], given: list[bool], count: int, kwargs: dict[str, Any]
 ) -> bool:
     """Whether there is a way to write a call that its types fit: as a function or method, by position or keyword."""
-    for method in (False, True) if count and isinstance(values[0], Tensor) else (False,):
+    forms = (False, True) if count and isinstance(values[0], Tensor) else (False,)
+    for method in [form for form in forms if signatures(name, form)]:
         for place in range(count, method - 1, -1):
             rest = {names[nr]: values[nr] for nr in range(place, count) if given[nr]}
             if refusal(name, method, values[method:place], {**rest, **kwargs}) is None:

@@ -7,7 +7,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.conformance.both import same
+from tests.conformance.both import attempt, same
+from tests.conformance.ops.test_quiet_differences import value_of
+
+
+def agree(source: str) -> None:
+    same(lambda torch: attempt(lambda: value_of(torch, source)))
+
+
+def kind_of_error(torch: Any, source: str, **names: Any) -> str:
+    """What a statement ends in; the source cannot be read, as that of a prompt cannot."""
+    try:
+        exec(source, {"torch": torch, **names})
+    except Exception as error:
+        return type(error).__name__
+    return "nothing"
+
 
 SINGULAR = {
     "svdvals": lambda torch, a: torch.linalg.svdvals(a),
@@ -40,3 +55,30 @@ def test_the_phase_of_singular_vectors_may_cancel_but_for_rounding(
         return second.shape
 
     same(program)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32", "int64", "float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("low", ["-inf", "nan", "-1e30", "-300", "0", "2.5"])
+@pytest.mark.parametrize("high", ["inf", "nan", "1e30", "2**40", "2**63", "3.5"])
+def test_bounds_of_hardtanh_are_numbers_of_64_bits_or_nan(dtype: str, low: str, high: str) -> None:
+    agree(f"F.hardtanh(torch.tensor([0, 1, 3, 5, 100]).to(torch.{dtype}), {low}, {high})")
+
+
+@pytest.mark.parametrize("dtype", ["bool", "complex64", "float16", "uint8", "int32", "int64"])
+@pytest.mark.parametrize("shape", ["5, 5", "2, 1", "1, 3", "0, 2", "2, 0", "100, 3"])
+def test_bags_of_rows_begin_where_arange_says(dtype: str, shape: str) -> None:
+    agree(f"F.embedding_bag(torch.zeros({shape}, dtype=torch.{dtype}), torch.ones(3, 2))")
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "int64", "bool", "complex64", "float32"])
+@pytest.mark.parametrize("bounds", ["0, 2, inf", "0, 0, inf", "0, 2, 0", "2, 0, 1", "nan, 2, 1", "0, 6, 2.5"])
+def test_ranges_ask_for_their_dtype_before_their_bounds_and_for_their_step_after(dtype: str, bounds: str) -> None:
+    agree(f"torch.arange({bounds}, dtype=torch.{dtype})")
+
+
+@pytest.mark.parametrize("dim", ["float('inf')", "float('nan')", "1.5", "1e30", "'a'", "None", "1j", "0"])
+@pytest.mark.parametrize("call", ["a.index_fill_({}, i, 3)", "a.index_fill({}, i, 3)", "a.index_add_({}, i, a)"])
+def test_a_dimension_that_is_no_integer_is_of_a_wrong_type_though_the_source_cannot_be_read(
+    dim: str, call: str
+) -> None:
+    same(lambda torch: kind_of_error(torch, call.format(dim), a=torch.ones(1), i=torch.tensor([0])))

@@ -134,9 +134,9 @@ def check_range(low: Any, high: Any, by: Any) -> None:
 
 def arange_array(low: Any, high: Any, by: Any, target: dtype) -> np.ndarray[Any, Any]:
     """The array of `arange`: the length is computed in doubles, or exactly for integers."""
-    check_range(low, high, by)
     if target is dtypes.bool_ or target.is_complex:
         raise NotImplementedError(f"\"arange_cpu\" not implemented for '{target.scalar_type}'")
+    check_range(low, high, by)
     if target is dtypes.int64:
         low, high, by = (int(convert_number(v, target)) for v in (low, high, by))  # type: ignore[arg-type]
         if not by:
@@ -160,7 +160,8 @@ def steps_from(low: Any, by: Any, count: int, target: dtype) -> np.ndarray[Any, 
     """`low + k * by` for k from 0 to count - 1, rounded as torch rounds."""
     check_storage((count,), target.itemsize)
     if target.category == dtypes.INT:
-        return (int(low) + np.arange(count, dtype=np.int64) * int(by)).astype(target.numpy)
+        low, by = (convert_number(value, dtypes.int64) for value in (low, by))
+        return (low + np.arange(count, dtype=np.int64) * by).astype(target.numpy)
     steps = np.arange(count, dtype=np.float64)
     if is_half(target.numpy):
         return half_steps(np.float64(np.float32(low)), np.float64(np.float32(by)), steps, target.numpy)

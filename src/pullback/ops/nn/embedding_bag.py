@@ -13,6 +13,7 @@ from pullback._runtime.warnings import warn
 from pullback._tensor import Tensor, wrap
 from pullback.kernels.numpy.index import embedding as kernels
 from pullback.ops.create.copy import detach
+from pullback.ops.create.ranges import arange_array
 from pullback.ops.index.gather import index_select, scatter_add
 from pullback.ops.nn.embedding import (
     check_indices,
@@ -342,11 +343,7 @@ def bag_offsets(input: Tensor, offsets: Tensor | None, include_last_offset: bool
                 "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
                 f"sequences. However, found offsets of type {type(offsets)}"
             )
-        if not input.shape[1]:
-            raise RuntimeError("step must be nonzero")
-        return wrap(
-            made_on(input.device, np.arange, 0, input._array.size, input.shape[1], dtype=input._array.dtype)
-        ), False
+        return wrap(made_on(input.device, arange_array, 0, input._array.size, input.shape[1], input.dtype)), False
     if input.ndim != 1:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.ndim}")
     if offsets is None:

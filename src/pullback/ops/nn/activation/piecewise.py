@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from pullback._arrays.element import exact_number
+from pullback._arrays.element import convert_number, exact_number
 from pullback._arrays.half import is_half, widened
-from pullback._dtype import FROM_NUMPY, float32
+from pullback._dtype import FROM_NUMPY, float32, int64
 from pullback._op.declare import FUNCTIONAL, TORCH, publish
 from pullback._op.define import Array, Number, elementwise, function, op
 from pullback._op.inplace import make_inplace
@@ -166,8 +166,13 @@ def check_hardtanh(self: Array, min_val: Number, max_val: Number) -> None:
         raise RuntimeError("Bool inputs not supported for hardtanh")
     if self.dtype.kind == "c":
         raise NotImplementedError("clamp is not supported for complex types")
-    if self.dtype.kind == "u" and min(int(min_val), int(max_val)) < 0:  # type: ignore[arg-type]
+    if self.dtype.kind == "u" and min(whole_bounds(min_val, max_val)) < 0:
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
+
+
+def whole_bounds(*bounds: Number) -> tuple[int, ...]:
+    """The bounds of integers, which must be numbers of 64 bits before they are any of a narrower dtype."""
+    return tuple(int(convert_number(bound, int64)) for bound in bounds)  # type: ignore[arg-type]
 
 
 @op(
@@ -183,9 +188,10 @@ def hardtanh(self: Array, min_val: Number = -1, max_val: Number = 1) -> Array:
         check_hardtanh(self, min_val, max_val)
     kind = self.dtype.type
     if self.dtype.kind in "iu":
-        min_val, max_val = int(min_val), int(max_val)  # type: ignore[arg-type]
+        min_val, max_val = whole_bounds(min_val, max_val)
     if self.dtype.kind != "f" or self.dtype.itemsize == 2 or max(abs(min_val), abs(max_val)) > 1e38:
-        min_val, max_val = (exact_number(x, FROM_NUMPY[self.dtype]) for x in (min_val, max_val))
+        bounds = (min_val, max_val) if min_val == min_val and max_val == max_val else (np.nan, np.nan)
+        min_val, max_val = (exact_number(x, FROM_NUMPY[self.dtype]) for x in bounds)
     return np.minimum(kind(max_val), np.maximum(kind(min_val), self))
 
 
