@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -143,7 +144,7 @@ def native_group_norm(
             "Expected X.is_contiguous(memory_format) to be true, but got false.  (Could this error message be "
             "improved?  If so, please report an enhancement request to PyTorch.)"
         )
-    return group_norm_op(input, weight, bias, N, C, max(HxW, 0), group, eps)
+    return group_norm_op(input, weight, bias, N, C, max(index(HxW), 0), group, eps)
 
 
 def check_groups(input: Tensor, num_groups: int, weight: Tensor | None, bias: Tensor | None, channels: int) -> None:
