@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -102,12 +102,15 @@ def observe(program: Program, library: Library) -> list[Observation]:
             return [(program.mode, Raised(error))]
 
 
-def observe_otherwise(program: Program) -> list[Observation]:
-    """The same numbers by torch's other ways: without transforms, and from a graph of copies nobody writes to."""
+def observe_otherwise(program: Program) -> Iterator[list[Observation]]:
+    """The same numbers by torch's other ways: without transforms, from a graph of copies nobody writes to, and from one
+    that sees what is written through `data`, which transforms keep from some of their levels."""
     torch = TORCH.module
     program = replace(program, mode=OTHERWISE.get(program.mode, program.mode))
     with torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor.detach().clone(), lambda tensor: tensor):
-        return observe(program, TORCH)
+        yield observe(program, TORCH)
+    if program.mode == "hessian":
+        yield observe(program, TORCH)
 
 
 def line_by_line(program: Program, library: Library, leaves: dict[str, Any]) -> list[Observation]:
