@@ -304,14 +304,17 @@ def translated(text: str) -> tuple[str, bool]:
             helpers += helper
     text, more = tiled(text)
     helpers += more
-    found = re.search(r"define ptx_kernel void @(\w+)\((.*?)\)[^{\n]*\{", text)
+    found = re.search(r"define ptx_kernel void @(\w+)\(((?:byval\(.*?\)|[^()])*)\)[^{\n]*\{", text)
     assert found is not None
     name, params = found[1], [p.strip() for p in found[2].split(",")]
-    types = [re.sub(r"\b(noalias|align \d+)\b", "", p.rsplit(" ", 1)[0]).strip() for p in params]
-    text = text.replace(found[0], f"define internal void @{name}({', '.join(params)}, {PARAMS}) {{")
+    types = [re.sub(r"\b(noalias|align \d+)\b|byval\(.*?\)", "", p.rsplit(" ", 1)[0]).strip() for p in params]
+    plain = [re.sub(r"byval\(.*?\)", "", p) for p in params]
+    text = text.replace(found[0], f"define internal void @{name}({', '.join(plain)}, {PARAMS}) {{")
     calls = []
     for k, type in enumerate(types):
-        calls.append(f"  %p{k} = getelementptr i64, ptr %args, i64 {k}\n  %x{k} = load {type}, ptr %p{k}")
+        place = f"getelementptr i64, ptr %args, i64 {k}"
+        whole = "byval" in params[k]  # the argument itself lies there
+        calls.append(f"  %x{k} = {place}" if whole else f"  %p{k} = {place}\n  %x{k} = load {type}, ptr %p{k}")
     given = ", ".join(f"{type} %x{k}" for k, type in enumerate(types))
     entry = f"define void @sim_run(ptr %args, {PARAMS}) {{\n" + "\n".join(calls)
     own = ", ".join(p for p in PARAMS.split(", "))

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from pullback._arrays.memory import is_non_overlapping_and_dense
 from pullback.kernels.compiled import room
 from pullback.kernels.cuda.array import DeviceArray
-from pullback.kernels.cuda.carry import upload
 from pullback.kernels.cuda.device import required
 from pullback.kernels.cuda.launch import counted, function, launch, window
 from pullback.kernels.jit.language.expression import numpy_function
 
-TABLES = 256
-tables: dict[Any, DeviceArray] = {}
-"""Tables of addresses on the device, by what is in them: parameters stay where they are, gradients mostly do."""
-texts: dict[Any, tuple[str, str, Any]] = {}
+texts: dict[Any, tuple[str, str, int, Any]] = {}
 """Kernels by their expressions, which are kept so that no others are taken for them."""
-MOST = 65535
-"""Columns a grid may have."""
 
 
 class Updating:
@@ -44,8 +36,9 @@ class Updating:
         for arrays in several:
             by_place.setdefault((arrays[0].device, arrays[0].dtype), []).append(arrays)
         for (place, dtype), tuples in by_place.items():
-            for start in range(0, len(tuples), MOST):
-                update(place, dtype, results, tuples[start : start + MOST], numbers)
+            most = most_rows(len(tuples[0]))
+            for start in range(0, len(tuples), most):
+                update(place, dtype, results, tuples[start : start + most], numbers)
 
 
 def update(place: Any, dtype: Any, results: Any, tuples: Any, numbers: list[float]) -> None:
@@ -55,21 +48,33 @@ def update(place: Any, dtype: Any, results: Any, tuples: Any, numbers: list[floa
         for arrays in tuples:
             computed(results, [window(a) for a in arrays], numbers)
         return
-    index, many = place.index or 0, len(tuples[0])
-    kernels = room("cuda.updates")
-    known = (id(results), dtype, many)
-    if known not in texts:
-        texts[known] = (*kernels.text_of(dtype.name, many, results), results)
-    name, text, _ = texts[known]
-    rows = tuple([(*[a.address for a in arrays], arrays[0].size) for arrays in tuples])
-    table = tables.get((place, rows))
-    if table is None:
-        if len(tables) >= TABLES:
-            tables.clear()
-        table = tables[place, rows] = upload(np.array(rows, np.int64), place)
-    blocks = max([-(-row[-1] // (kernels.THREADS * kernels.EACH)) for row in rows])
+    index, rows = place.index or 0, [(*[a.address for a in arrays], arrays[0].size) for arrays in tuples]
+    name, text, words = kernel_of(results, dtype, len(tuples[0]), len(rows))
+    table = [word for row in rows for word in row]
     ready = function(index, name, lambda: text)
-    launch(index, ready, (blocks, len(rows), 1), "Q" + "d" * len(numbers), table.address, *numbers)
+    types = "d" * len(numbers) + "Q" * len(table) + f"{8 * (words - len(table))}x"
+    launch(index, ready, (columns([row[-1] for row in rows]), len(rows), 1), types, *numbers, *table)
+
+
+def kernel_of(results: Any, dtype: Any, many: int, rows: int) -> tuple[str, str, int]:
+    """The name, the text and the words of a table of the kernel that updates so many tuples of arrays."""
+    kernels = room("cuda.updates")
+    words = next(words for words in kernels.WORDS if rows * (many + 1) <= words)
+    known = (id(results), dtype, many, words)
+    if known not in texts:
+        texts[known] = (*kernels.text_of(dtype.name, many, results, words), words, results)
+    return texts[known][:3]
+
+
+def most_rows(many: int) -> int:
+    """How many tuples of arrays one launch updates."""
+    return int(room("cuda.updates").WORDS[-1]) // (many + 1)
+
+
+def columns(sizes: list[int]) -> int:
+    """How many blocks share the largest array."""
+    kernels = room("cuda.updates")
+    return max([-(-size // (kernels.THREADS * kernels.EACH)) for size in sizes])
 
 
 def computed(results: Any, arrays: list[Any], numbers: list[float]) -> None:

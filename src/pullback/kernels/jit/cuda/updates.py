@@ -1,7 +1,8 @@
 """Updates of many tuples of arrays in one launch: what kernels/jit/pointwise/update.py does, for a grid of threads.
 
-A table in the memory of the device has a row for each tuple: the addresses of its arrays, and how many elements they
-have. Blocks of one column of the grid share a tuple.
+A table has a row for each tuple: the addresses of its arrays, and how many elements they have. It is an argument of the
+kernel, the last one: gradients lie elsewhere in every step, and nothing has to be copied for it. Blocks of one column
+of the grid share a tuple.
 """
 
 from __future__ import annotations
@@ -16,13 +17,15 @@ from pullback.kernels.jit.language.expression import Node
 from pullback.kernels.jit.pointwise.update import parts_of
 
 GLOBAL = "ptr addrspace(1)"
+WORDS = (32, 128, 480)
+"""How many words a table may have: all arguments of a kernel together may take 4096 bytes."""
 EACH = 4
 """Elements of a thread, a block of threads apart."""
 THREADS = 256
 
 
-def text_of(dtype: str, arrays: int, results: dict[int, Node]) -> tuple[str, str]:
-    """The name of the kernel and its module. Arguments: the table, and a number for each of `parts_of`."""
+def text_of(dtype: str, arrays: int, results: dict[int, Node], words: int) -> tuple[str, str]:
+    """The name of the kernel and its module. Arguments: a number for each of `parts_of`, and the table."""
     code, element = Code("kernel"), ELEMENTS[dtype]
     type, size = f"<1 x {element}>", SIZES[element]
     steps, numbers = parts_of(results.values())
@@ -32,8 +35,7 @@ def text_of(dtype: str, arrays: int, results: dict[int, Node]) -> tuple[str, str
     thread, block, row = [Value(code, f"%{name}", "i64") for name in ("t", "k", "y")]
 
     def word(place: int) -> Value:
-        where = code.emit(f"getelementptr i64, {GLOBAL} %table, i64 {(row * (arrays + 1) + place).name}", GLOBAL)
-        return code.emit(f"load i64, {GLOBAL} {where.name}, align 8", "i64")
+        return code.load(Value(code, "%table", "ptr"), row * (arrays + 1) + place, "i64")
 
     bases = [code.emit(f"inttoptr {word(i)} to {GLOBAL}", GLOBAL) for i in range(arrays)]
     count = word(arrays)
@@ -58,7 +60,7 @@ def text_of(dtype: str, arrays: int, results: dict[int, Node]) -> tuple[str, str
                 code.do(f"store {out}, {GLOBAL} {places[place].name}, align {size}")
     declared = [line for line in sorted(code.declared) if line not in DECLARATIONS]
     body = "\n".join([*code.entry, *code.lines])
-    name = f"updates_{hashlib.sha256(body.encode()).hexdigest()[:16]}"
-    params = ", ".join([f"{GLOBAL} %table", *[f"double %n{i}" for i in range(len(numbers))]])
+    name = f"updates_{words}_{hashlib.sha256(body.encode()).hexdigest()[:16]}"
+    params = ", ".join([*[f"double %n{i}" for i in range(len(numbers))], f"ptr byval([{words} x i64]) align 8 %table"])
     head = f"define ptx_kernel void @{name}({params}) {{\nentry:"
     return name, "\n".join([DECLARATIONS, *declared, *code.functions, head, body, "  ret void\n}\n"])
