@@ -91,6 +91,12 @@ def other_state(step, made, optimizer):
         optimizer.load_state_dict(copy.deepcopy(optimizer.state_dict()))
 
 
+def cloned_state(step, made, optimizer):
+    if step == AFTER + 2:
+        for state in optimizer.state.values():
+            state.update({name: value.clone() for name, value in state.items()})
+
+
 def lost_state(step, made, optimizer):
     if step == AFTER + 2:
         optimizer.state.pop(made[0].weight)
@@ -113,8 +119,8 @@ def other_options(step, made, optimizer):
     optimizer.param_groups[0]["maximize"] = step % 3 == 0
 
 
-CHANGES = [changed_rate, lost_gradient, strided_gradient, other_memory, other_state, lost_state, counter_that_differs,
-           another_group, other_options]  # fmt: skip
+CHANGES = [changed_rate, lost_gradient, strided_gradient, other_memory, other_state, cloned_state, lost_state,
+           counter_that_differs, another_group, other_options]  # fmt: skip
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda f: f.__name__)

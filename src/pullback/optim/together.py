@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pullback import Tensor
-from pullback._versions import INFERENCE
+from pullback._versions import DetachedCounter
 from pullback.kernels import compiled
 from pullback.optim import fused
 
@@ -80,13 +80,13 @@ def function_of(rule: Rule) -> Callable[..., bool] | None:
         lines.append(f"if n{nr} is None: return False")
         numbers.append(f"*n{nr}")
     lines.append(f"counts = ({', '.join(counts)},)")
-    lines.append("if INFERENCE in counts: return False")
+    lines.append("if not set(map(type, counts)) <= COUNTERS: return False")
     lines.append(f"if not kernel({', '.join([*given, *numbers])}, 1, 1): return False")
     lines.append("for count in counts: count[0] += 1")
     lines.append("return True")
     body = "\n        ".join(lines)
     source = f"def run(groups, state):\n    try:\n        {body}\n    except UNLIKE:\n        return False"
-    space: dict[str, Any] = {"INFERENCE": INFERENCE, "UNLIKE": (AttributeError, KeyError, ValueError)}
+    space: dict[str, Any] = {"COUNTERS": {list, DetachedCounter}, "UNLIKE": (AttributeError, KeyError, ValueError)}
     space["kernel"] = compiled.room("pointwise.update").together([part.kernel for part in parts])  # type: ignore[union-attr]
     space |= {f"numbers{nr}": part.form.numbers for nr, part in enumerate(parts)}  # type: ignore[union-attr]
     exec(compile(source, "<pullback optimizer>", "exec"), space)
