@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pullback import Tensor
 from pullback._versions import DetachedCounter
 from pullback.kernels import compiled
@@ -52,8 +54,13 @@ def function_of(rule: Rule) -> Callable[..., bool] | None:
     parts = [part_of(rule, group) for group in groups]
     if None in parts or not 1 < sum([len(group["params"]) for group in groups]) <= MOST:
         return None
+    kinds = {part.kind for part in parts if part is not None}
+    if len(kinds) > 1:
+        return None
+    updating = getattr(kinds.pop(), "updating", None)
+    here = updating is None  # else arrays of another device, whose counters are here all the same
     lines = [f"{', '.join([f'g{nr}' for nr in range(len(parts))])}, = groups"]
-    given, counts, numbers = [], [], []
+    given, counts, numbers, written = [], [], [], []
     for nr, part in enumerate(parts):
         assert part is not None
         params = [f"p{nr}_{i}" for i in range(len(part.sizes))]
@@ -71,7 +78,9 @@ def function_of(rule: Rule) -> Callable[..., bool] | None:
             changed = [p, *[of[key] for key in part.arrays], *[of[key] for key in part.counters]]
             counts += [f"{name}._counter" for name in changed]
             arrays = [f"{name}._array" for name in changed]
-            given += [arrays[0], f"{p}._grad._array", *arrays[1:]]
+            given += [arrays[0], f"{p}._grad._array", *(arrays[1:] if here else arrays[1 : part.many - 1])]
+            for j, array in enumerate([] if here else arrays[part.many - 1 :]):
+                written.append(f"{array}[...] = n{nr}[{part.form.passed + j}]")
             tallies.append("(" + "".join([f"{of[key]}._array.item(), " for key in part.counters]) + ")")
         if part.counters:
             lines.append(f"c = {tallies[0]}")
@@ -82,26 +91,34 @@ def function_of(rule: Rule) -> Callable[..., bool] | None:
     lines.append(f"counts = ({', '.join(counts)},)")
     lines.append("if not set(map(type, counts)) <= COUNTERS: return False")
     lines.append(f"if not kernel({', '.join([*given, *numbers])}, 1, 1): return False")
+    lines += written
     lines.append("for count in counts: count[0] += 1")
     lines.append("return True")
     body = "\n        ".join(lines)
     source = f"def run(groups, state):\n    try:\n        {body}\n    except UNLIKE:\n        return False"
     space: dict[str, Any] = {"COUNTERS": {list, DetachedCounter}, "UNLIKE": (AttributeError, KeyError, ValueError)}
-    space["kernel"] = compiled.room("pointwise.update").together([part.kernel for part in parts])  # type: ignore[union-attr]
+    if here:
+        space["kernel"] = compiled.room("pointwise.update").together([part.kernel for part in parts])  # type: ignore[union-attr]
+    else:
+        space["kernel"] = updating.together(parts)  # type: ignore[union-attr]
     space |= {f"numbers{nr}": part.form.numbers for nr, part in enumerate(parts)}  # type: ignore[union-attr]
     exec(compile(source, "<pullback optimizer>", "exec"), space)
     return space.pop("run")  # type: ignore[no-any-return]
 
 
 class Part:
-    """One group: what its parameters have in common."""
+    """One group: what its parameters have in common.
 
-    def __init__(self, form: fused.Form, dtype: str, state: State, sizes: list[int]) -> None:
-        self.form, self.sizes, self.state = form, sizes, list(state)
+    `many` is how many arrays a parameter has, with its gradient; `told` how many numbers the function is given for it.
+    """
+
+    def __init__(self, form: fused.Form, dtype: str, state: State, sizes: list[int], kind: Any) -> None:
+        self.form, self.sizes, self.state, self.kind = form, sizes, list(state), kind
         self.counters = [name for name, value in state.items() if not value.ndim]
         self.arrays = [name for name in state if name not in self.counters]
         kinds = [fused.DTYPES[state[name].dtype] for name in self.counters]
-        self.kernel = (form.results, dtype, 2 + len(self.arrays), sizes, kinds, form.passed)
+        self.dtype, self.many, self.told = np.dtype(dtype), 2 + len(self.arrays), form.passed + len(kinds)
+        self.kernel = (form.results, dtype, self.many, sizes, kinds, form.passed)
 
 
 def part_of(rule: Rule, group: Group) -> Part | None:
@@ -110,14 +127,24 @@ def part_of(rule: Rule, group: Group) -> Part | None:
     if group.get("differentiable") or group.get("capturable") or not params:
         return None
     dtype = fused.DTYPES.get(params[0].dtype)
-    first = rule.state.get(params[0]) or {}
+    first, kind = rule.state.get(params[0]) or {}, type(params[0]._array)
+    if kind is not np.ndarray and getattr(kind, "updating", None) is None:
+        return None
     if dtype is None or not all([isinstance(value, Tensor) for value in first.values()]):
         return None
     for p in params:
         state = rule.state.get(p) or {}
-        if type(p._grad) is not Tensor or not p.ndim or p.dtype != params[0].dtype or list(state) != list(first):
+        if p._grad is None or not p.ndim or p.dtype != params[0].dtype or list(state) != list(first):
+            return None
+        if type(p._array) is not kind or (type(p._grad) is not Tensor if kind is np.ndarray else lies_elsewhere(p)):
             return None
         if any([not isinstance(v, Tensor) or bool(v.ndim) != bool(first[name].ndim) for name, v in state.items()]):
             return None
     form = fused.form_of(rule, group, dtype, first)
-    return None if form is None else Part(form, dtype, first, [p._array.size for p in params])
+    return None if form is None else Part(form, dtype, first, [p._array.size for p in params], kind)
+
+
+def lies_elsewhere(p: Tensor) -> bool:
+    """True if the gradient of a parameter on another device is no array of the same kind."""
+    assert p._grad is not None
+    return type(p._grad._array) is not type(p._array)

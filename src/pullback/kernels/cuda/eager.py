@@ -34,6 +34,7 @@ from pullback.kernels.cuda import random as random  # whose draws stand for the 
 from pullback.kernels.cuda import update as update  # which does the steps of optimizers
 from pullback.kernels.cuda.array import DeviceArray
 from pullback.kernels.cuda.calls import categories as categories  # which are drawn as torch draws them
+from pullback.kernels.cuda.calls import steps as steps  # which does them for all parameters at once
 from pullback.kernels.cuda.calls import writing as writing  # which does ops in place
 from pullback.kernels.cuda.carry import has_device_arrays
 from pullback.kernels.cuda.errors import AcceleratorError, OutOfMemoryError

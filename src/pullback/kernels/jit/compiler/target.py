@@ -64,7 +64,7 @@ PYTHON_SYMBOLS = (
     "PyErr_Occurred", "PyEval_RestoreThread", "PyEval_SaveThread", "PyFloat_AsDouble",
     "PyErr_Clear", "PyLong_AsLongLong", "PyObject_Vectorcall", "Py_DecRef", "Py_IncRef",
     "PyLong_FromLongLong", "PyTuple_New", "PyDict_GetItemWithError", "PyCapsule_New", "PyCapsule_GetPointer",
-    "PyType_GenericAlloc",
+    "PyType_GenericAlloc", "PyObject_RichCompareBool",
 )  # fmt: skip
 PYTHON_OBJECTS = {"Py_True": True, "Py_False": False, "None": None, "ndarray": np.ndarray, "int": int, "float": float,
                   "tuple": tuple}  # fmt: skip
