@@ -207,3 +207,10 @@ def test_kernels_of_reductions_have_the_names_they_are_asked_for_by() -> None:
     kernels = room("cuda.reductions")
     for key in (("sum", "float", 1, 1, False), ("sum", "float", 1, 1, False, 4), ("max", "double", 2, 1, True)):
         assert f"@{kernels.name_of(*key)}(" in kernels.text_of(*key)
+
+
+@pytest.mark.parametrize("name", ["sin", "cos", "tan"])
+def test_angles_need_no_memory_of_a_thread(name: str) -> None:
+    """An array that a thread has for itself lies in the device's memory, for each thread that could run at once."""
+    kernel = room("cuda.pointwise").Kernel(expression(getattr(np, name), "float64").root, "1", 0, True)
+    assert ".local" not in room("cuda.ptx").compiled(kernel.text, (7, 0))

@@ -34,12 +34,13 @@ def turned(code: Code, x: Value) -> tuple[Value, Value]:
     with code.when(code.any(far)):
         code.declared.add(far_turn())  # once in a module, whoever calls it
         code.declare("llvm.fma.f64", "double", "double", "double", "double")
+        code.declare("llvm.fshr.i64", "i64", "i64", "i64", "i64")
         for lane in range(lanes):
             with code.when(code.lane(far, lane)):
-                place = code.stack(1, "double")
-                n_far = code.emit(f"call i64 @far_turn({code.lane(x, lane)}, {place})", "i64")
-                for variable, value in ((rest, code.load(place, 0, "double")), (quarter, n_far)):
+                both = code.emit(f"call {{double, i64}} @far_turn({code.lane(x, lane)})", "{double, i64}")
+                for variable, type in ((rest, "double"), (quarter, "i64")):
                     now = variable.get()
+                    value = code.emit(f"extractvalue {both}, {int(type == 'i64')}", type)
                     variable.set(code.emit(f"insertelement {now}, {value}, i64 {lane}", now.type))
     return rest.get(), quarter.get()
 
@@ -62,7 +63,8 @@ def two_over_pi(bits: int) -> int:
 
 BITS = 1280
 FAR_TURN = """
-define internal i64 @far_turn(double %x, ptr %place) noinline {
+@far_turn_bits = private constant [WORDS x i64] [TWO_OVER_PI]
+define internal {double, i64} @far_turn(double %x) noinline {
   %bits = bitcast double %x to i64
   %e0 = lshr i64 %bits, 52
   %e = and i64 %e0, 2047
@@ -70,9 +72,22 @@ define internal i64 @far_turn(double %x, ptr %place) noinline {
   %m = or i64 %m0, 4503599627370496
   ; x is m * 2**(e - 1075). Of 2 / pi only the bits that make no whole turns matter: 190 below the quarter turns.
   %shift = sub i64 2165, %e
-  %wide_shift = zext i64 %shift to i1280
-  %moved = lshr i1280 TWO_OVER_PI, %wide_shift
-  %kept = trunc i1280 %moved to i192
+  %word = lshr i64 %shift, 6
+  %w0 = getelementptr i64, ptr @far_turn_bits, i64 %word
+  %w1 = getelementptr i64, ptr %w0, i64 1
+  %w2 = getelementptr i64, ptr %w0, i64 2
+  %w3 = getelementptr i64, ptr %w0, i64 3
+  %b0 = load i64, ptr %w0
+  %b1 = load i64, ptr %w1
+  %b2 = load i64, ptr %w2
+  %b3 = load i64, ptr %w3
+  %k0 = call i64 @llvm.fshr.i64(i64 %b1, i64 %b0, i64 %shift)
+  %k1 = call i64 @llvm.fshr.i64(i64 %b2, i64 %b1, i64 %shift)
+  %k2 = call i64 @llvm.fshr.i64(i64 %b3, i64 %b2, i64 %shift)
+  %v0 = insertelement <3 x i64> poison, i64 %k0, i64 0
+  %v1 = insertelement <3 x i64> %v0, i64 %k1, i64 1
+  %v2 = insertelement <3 x i64> %v1, i64 %k2, i64 2
+  %kept = bitcast <3 x i64> %v2 to i192
   %wide_m = zext i64 %m to i192
   %product = mul i192 %kept, %wide_m
   %rounded = add i192 %product, HALF
@@ -103,15 +118,19 @@ define internal i64 @far_turn(double %x, ptr %place) noinline {
   %minus_n = sub i64 0, %n
   %out_r = select i1 %negative, double %minus_r, double %r
   %out_n = select i1 %negative, i64 %minus_n, i64 %n
-  store double %out_r, ptr %place
-  ret i64 %out_n
+  %out0 = insertvalue {double, i64} poison, double %out_r, 0
+  %out1 = insertvalue {double, i64} %out0, i64 %out_n, 1
+  ret {double, i64} %out1
 }
 """
 
 
 def far_turn() -> str:
     """The function that reduces one number beyond FAR."""
-    text = FAR_TURN.replace("TWO_OVER_PI", str(two_over_pi(BITS))).replace("HALF", str(1 << 189))
+    bits = two_over_pi(BITS)
+    words = [bits >> k & (1 << 64) - 1 for k in range(0, BITS + 64, 64)]
+    text = FAR_TURN.replace("TWO_OVER_PI", ", ".join([f"i64 {word}" for word in words]))
+    text = text.replace("WORDS", str(len(words))).replace("HALF", str(1 << 189))
     for name, part in zip(("FIRST", "SECOND"), QUARTER_TURN, strict=False):
         text = text.replace(name, literal(part * 2.0**-126, "double"))
     return text
