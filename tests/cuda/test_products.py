@@ -112,4 +112,6 @@ def test_products_of_halves_in_batches_and_wide_tiles() -> None:
 def test_products_for_hopper_become_ptx() -> None:
     for key in (("half", 128, "kr", "half", True), ("bfloat", 128, "rk", "float", False)):
         text = room("cuda.hopper_products").text_of(*key)
-        assert room("cuda.ptx").compiled(text, (9, 0)).count("wgmma.mma_async") == 4
+        ptx = room("cuda.ptx").compiled(text, (9, 0))
+        assert ptx.count("wgmma.mma_async") == 4
+        assert ptx.index("mma_async") < ptx.index("wait_group.sync.aligned 1;") < ptx.index("wait_group.sync.aligned 0;")

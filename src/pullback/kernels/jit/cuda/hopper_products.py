@@ -1,8 +1,9 @@
 """Products of halves on devices of compute capability 9.0, whose tensor cores read shared memory by themselves (wgmma).
 
 A block of 256 threads, two groups of four warps, computes a tile of 128 rows by 128 or 256 columns from slices of the
-depth of 64. Four slices are in shared memory at a time: while the tensor cores work on one, copies of later ones are on
-their way (cp.async); what lies beyond the matrices is filled with zeros. Both operands may lie either way:
+depth of 64. Four slices are in shared memory at a time: while the tensor cores work on one, or are given the next
+before they have done with it, copies of later ones are on their way (cp.async); what lies beyond the matrices is filled
+with zeros. Both operands may lie either way:
 
     loaders    k   16 bytes along the depth: a slice is rows of 128 bytes
                r   16 bytes along rows (columns of B): a slice is blocks of 64 rows, in each 128 bytes for every depth
@@ -125,6 +126,12 @@ def text_of(element: str, columns: int, loaders: str, result: str, paired: bool)
     def command(text: str) -> None:
         code.do(f'call void asm sideeffect "{text};", "~{{memory}}"()')
 
+    def waited(values: list[Value], left: int) -> list[Value]:
+        """Sums once all products but the last so many that were sent off are done."""
+        wait = f'"wgmma.wait_group.sync.aligned {left};"'
+        made = code.emit(f'call {several} asm sideeffect {wait}, "{tied}"({", ".join(map(str, values))})', several)
+        return [code.emit(f"extractvalue {made}, {q}", "float") for q in range(count)]
+
     for ahead in range(STAGES - 2):
         send(start + ahead * DEPTH, code.number(ahead * size))
     count = columns // 2
@@ -153,14 +160,14 @@ def text_of(element: str, columns: int, loaders: str, result: str, paired: bool)
             totals = [code.emit(f"extractvalue {made}, {q}", "float") for q in range(count)]
         command("wgmma.commit_group.sync.aligned")
         send(k0 + (STAGES - 2) * DEPTH, writing.get())
-        wait = '"wgmma.wait_group.sync.aligned 0;"'
-        made = code.emit(f'call {several} asm sideeffect {wait}, "{tied}"({", ".join(map(str, totals))})', several)
-        for q, total in enumerate(sums):
-            total.set(code.emit(f"extractvalue {made}, {q}", "float"))
+        for total, made in zip(sums, waited(totals, 1), strict=True):
+            total.set(made)
         for stage in (reading, writing):
             following = stage.get() + size
             stage.set(code.select(following < STAGES * size, following, 0))
     code.do("call void @llvm.nvvm.cp.async.wait.group(i32 0)")
+    for total, made in zip(sums, waited([total.get() for total in sums], 0), strict=True):
+        total.set(made)
     lane, warp = code["thread"] & (WARP - 1), code["thread"] // WARP
     row = first_row + group * 64 + (warp & 3) * 16 + lane // 4
     column = first_column + (lane & 3) * 2
