@@ -102,15 +102,17 @@ def observe(program: Program, library: Library) -> list[Observation]:
             return [(program.mode, Raised(error))]
 
 
-def observe_otherwise(program: Program) -> Iterator[list[Observation]]:
-    """The same numbers by torch's other ways: without transforms, from a graph of copies nobody writes to, and from one
-    that sees what is written through `data`, which transforms keep from some of their levels."""
+def otherwise(program: Program) -> Iterator[tuple[Program, list[Observation]]]:
+    """The program by torch's other ways, and what it shows there: without transforms, from a graph of copies nobody
+    writes to, and from one that sees what is written through `data`, which transforms keep from some levels."""
     torch = TORCH.module
-    program = replace(program, mode=OTHERWISE.get(program.mode, program.mode))
-    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor.detach().clone(), lambda tensor: tensor):
-        yield observe(program, TORCH)
-    if program.mode == "hessian":
-        yield observe(program, TORCH)
+    for mode in OTHERWISE.get(program.mode, (program.mode,)):
+        way = replace(program, mode=mode)
+        with torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor.detach().clone(), lambda tensor: tensor):
+            seen = observe(way, TORCH)
+        yield way, seen
+        if mode == "hessian":
+            yield way, observe(way, TORCH)
 
 
 def line_by_line(program: Program, library: Library, leaves: dict[str, Any]) -> list[Observation]:
@@ -179,7 +181,10 @@ def fixed_random(library: Library, like: Any, seed: int, program: Program) -> An
 def arrays(library: Library, tensors: Any, scale: float = 1.0) -> list[Any]:
     """The elements of tensors, divided by what they were scaled by."""
     seen = [None if tensor is None else library.array(tensor) for tensor in tensors]
-    return seen if scale == 1.0 else [None if array is None else array / array.dtype.type(scale) for array in seen]
+    if scale == 1.0:
+        return seen
+    # A quotient of arrays without dimensions is none.
+    return [None if array is None else np.asarray(array / array.dtype.type(scale)) for array in seen]
 
 
 def recorded(program: Program, library: Library, leaves: dict[str, Any]) -> tuple[list[Any], list[Any], list[Any]]:
@@ -221,12 +226,24 @@ def detached(tensors: list[Any]) -> list[Any]:
 def jvp(program: Program, library: Library, leaves: dict[str, Any]) -> Any:
     function, moving = as_function(program, library, leaves)
     tangents = tuple([fixed_random(library, tensor, 300 + i, program) for i, tensor in enumerate(moving)])
-    if program.mode != "jvp":
+    if program.mode == "dual":
+        outputs, pushed = as_dual(function, detached(moving), tangents, library)
+    elif program.mode == "twice":
         twice = library.require("autograd.functional.jvp")
         outputs, pushed = twice(lambda *x: function(*[t.clone() for t in x]), tuple(detached(moving)), tangents)
     else:
         outputs, pushed = library.require("func.jvp")(function, tuple(detached(moving)), tangents)
     return [arrays(library, outputs), arrays(library, pushed, program.scale)]
+
+
+def as_dual(function: Callable[..., Any], moving: list[Any], tangents: Any, library: Library) -> tuple[Any, Any]:
+    """What a function makes of tensors that carry a tangent, and its tangents, without a transform around it."""
+    forward = library.require("autograd.forward_ad")
+    with forward.dual_level():
+        made = function(*[forward.make_dual(tensor, by) for tensor, by in zip(moving, tangents, strict=True)])
+        parts = [forward.unpack_dual(out) for out in made]
+        zeros = library.require("zeros_like")
+        return zip(*[(one, zeros(one) if by is None else by) for one, by in parts], strict=True) if parts else ([], [])
 
 
 def vmap(program: Program, library: Library, leaves: dict[str, Any]) -> Any:
@@ -265,12 +282,13 @@ def hessian(program: Program, library: Library, leaves: dict[str, Any]) -> Any:
 
 MODES: dict[str, Callable[[Program, Library, dict[str, Any]], Any]] = {
     "backward": backward, "double": double, "jvp": jvp, "vmap": vmap, "hessian": hessian, "loop": vmap, "twice": jvp,
+    "dual": jvp,
     **dict.fromkeys(HESSIANS, hessian),
 }  # fmt: skip
 
 
-OTHERWISE = {"vmap": "loop", "jvp": "twice", **dict.fromkeys(HESSIANS, "hessian")}
-"""The mode that gives the numbers of a transform without one."""
+OTHERWISE = {"vmap": ("loop",), "jvp": ("twice", "dual"), **dict.fromkeys(HESSIANS, ("hessian",))}
+"""The modes that give the numbers of a transform without one."""
 
 
 def fits(program: Program, mode: str) -> bool:

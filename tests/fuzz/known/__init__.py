@@ -12,7 +12,7 @@ from tests.fuzz.known.memory import MEMORY
 from tests.fuzz.known.numbers import NOT_FINITE, ROUNDING
 from tests.fuzz.known.reason import Case, Known, answered_elsewhere, refused_elsewhere, smallest
 from tests.fuzz.known.transforms import INSIDE_TRANSFORMS, TORCH_HAS_TWO_ANSWERS
-from tests.fuzz.program import MODES, Program, observe
+from tests.fuzz.program import MODES, Program, observe, otherwise
 
 
 def counted_of_known(case: Case) -> bool:
@@ -22,15 +22,31 @@ def counted_of_known(case: Case) -> bool:
     return found is not None and found.aspect == "value" and reason(program, found) is not None
 
 
-COUNTED = [
+def refused_beside_known(case: Case) -> bool:
+    """What torch refuses it computes by another way, and differs there for a reason of this list."""
+    actual = observe(case.program, Library(pullback))
+    for _, seen in otherwise(case.program):
+        found = first_difference(case.program, seen, actual)
+        if found is not None and found.aspect == "value" and reason(case.program, found) is not None:
+            return True
+    return False
+
+
+FOLLOWING = [
     Known(
         "how many elements there are, where numbers decide that which differ for another reason",
         "shape",
         modes=tuple(MODES),
         given=(counted_of_known,),
     ),
+    Known(
+        "what torch refuses, and by another way computes otherwise for another reason",
+        "accepted",
+        modes=tuple(MODES),
+        given=(refused_beside_known,),
+    ),
 ]
-"""What follows from a difference of another line."""
+"""What follows from another difference."""
 ELSEWHERE = [
     Known(
         "numbers that torch's other kernels make, those of single elements or of memory that lies otherwise",
@@ -40,7 +56,7 @@ ELSEWHERE = [
     Known("what torch refuses of memory that lies otherwise", "raised", given=(smallest, refused_elsewhere)),
 ]
 """What takes a process of its own to find out is asked last."""
-KNOWN = [*TORCH_HAS_TWO_ANSWERS, *INSIDE_TRANSFORMS, *ERRORS, *MEMORY, *ROUNDING, *NOT_FINITE, *COUNTED, *ELSEWHERE]
+KNOWN = [*TORCH_HAS_TWO_ANSWERS, *INSIDE_TRANSFORMS, *ERRORS, *MEMORY, *ROUNDING, *NOT_FINITE, *FOLLOWING, *ELSEWHERE]
 
 
 def reason(program: Program, found: Difference, smallest: bool = False) -> str | None:
