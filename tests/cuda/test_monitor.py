@@ -9,6 +9,7 @@ import pytest
 
 import pullback as torch
 from pullback.cuda import monitor
+from pullback.kernels import jit
 from pullback.kernels.cuda import device
 
 
@@ -69,6 +70,7 @@ def test_without_the_library_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -
     assert ctypes.sizeof(monitor.Running) == 24  # as the library's own header has it
 
 
+@pytest.mark.skipif(not jit.available(), reason="without a compiler everything goes by way of the host, which waits")
 def test_calls_that_wait_for_the_device_are_told_of_where_that_is_asked_for() -> None:
     x = torch.arange(3.0, device="cuda")
     waiting = (lambda: x.sum().item(), lambda: x.tolist(), lambda: x.cpu(), lambda: bool(x[1] > 0))
