@@ -114,4 +114,5 @@ def test_products_for_hopper_become_ptx() -> None:
         text = room("cuda.hopper_products").text_of(*key)
         ptx = room("cuda.ptx").compiled(text, (9, 0))
         assert ptx.count("wgmma.mma_async") == 4
-        assert ptx.index("mma_async") < ptx.index("wait_group.sync.aligned 1;") < ptx.index("wait_group.sync.aligned 0;")
+        begun, one_left, done = map(ptx.index, ("mma_async", "wait_group.sync.aligned 1;", "wait_group.sync.aligned 0;"))
+        assert begun < one_left < done
