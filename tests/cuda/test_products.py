@@ -114,5 +114,5 @@ def test_products_for_hopper_become_ptx() -> None:
         text = room("cuda.hopper_products").text_of(*key)
         ptx = room("cuda.ptx").compiled(text, (9, 0))
         assert ptx.count("wgmma.mma_async") == 4
-        begun, one_left, done = map(ptx.index, ("mma_async", "wait_group.sync.aligned 1;", "wait_group.sync.aligned 0;"))
-        assert begun < one_left < done
+        one_left, none_left = (ptx.index(f"wait_group.sync.aligned {left};") for left in (1, 0))
+        assert ptx.index("mma_async") < one_left < none_left
