@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from pullback._arrays.element import convert_number, exact_number
-from pullback._arrays.half import is_half
 from pullback._arrays.sizes import LARGEST, allocated, check_numel
 from pullback._arrays.sizes import bincount as counted
 from pullback._dtype import FROM_NUMPY, float64, result_numpy_dtype
@@ -147,23 +146,25 @@ def histc(self: Array, bins: int = 100, min: Number = 0, max: Number = 0) -> Arr
     Returns a vector of `bins` counts in the dtype of `input`; the last bin includes its upper edge.
     """
     check_numel((bins + 1,))
-    refuse_complex("aminmax_cpu" if min == max else "histogram_cpu", self)
+    low, high = float(convert_number(min, float64)), float(convert_number(max, float64))  # type: ignore[arg-type]
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
-    low, high = float(convert_number(min, float64)), float(convert_number(max, float64))  # type: ignore[arg-type]
     if low == high and self.size:
+        refuse_complex("aminmax_cpu", self)
         low, high = float(self.min()), float(self.max())
+    if low == high:
+        # What has no neighbours, or no kernel below, lies between one less and one more.
+        low, high = (low - 1, low + 1) if self.dtype.kind in "iubc" else kernels.around(low, self.dtype)
     if not np.isfinite(low) or not np.isfinite(high):
         raise RuntimeError(f"torch.histc: range of [{low:g}, {high:g}] is not finite")
-    if low == high:
-        low, high = kernels.around(low, self.dtype)
-    if low > high or (low == high and is_half(self.dtype)):
+    if low >= high:
         raise RuntimeError("torch.histc: max must be larger than min")
-    if self.dtype.kind in "iub":
-        kernel = "linspace_cpu" if self.dtype.kind == "b" else "histogram_cpu"
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{FROM_NUMPY[self.dtype].scalar_type}'")
+    if self.dtype.kind == "b":
+        raise NotImplementedError("\"linspace_cpu\" not implemented for 'Bool'")
     for edge in (low, high):  # torch makes elements of them
         exact_number(edge, FROM_NUMPY[self.dtype])
+    if self.dtype.kind in "iuc":
+        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{FROM_NUMPY[self.dtype].scalar_type}'")
     return kernels.histc(self, bins, low, high)
 
 
