@@ -82,3 +82,40 @@ def test_a_dimension_that_is_no_integer_is_of_a_wrong_type_though_the_source_can
     dim: str, call: str
 ) -> None:
     same(lambda torch: kind_of_error(torch, call.format(dim), a=torch.ones(1), i=torch.tensor([0])))
+
+
+@pytest.mark.parametrize(
+    "value", ["1j", "0j", "'a'", "[1]", "None", "True", "2**70", "np.float32(2)", "torch.tensor(2)"]
+)
+@pytest.mark.parametrize("mode", ["constant", "reflect", "circular"])
+@pytest.mark.parametrize("made", ["torch.ones(1, 2, 3)", "torch.ones(0, 3, 3).cfloat()", "torch.ones(1, 2, 3).int()"])
+def test_what_is_padded_with_is_a_real_number(made: str, mode: str, value: str) -> None:
+    def program(torch: Any) -> Any:
+        names = {"torch": torch, "np": np}
+        return eval(f"torch.nn.functional.pad({made}, (1, 0), '{mode}', {value})", names)
+
+    same(lambda torch: kind_of(attempt(lambda: program(torch))))
+
+
+def kind_of(result: Any) -> Any:
+    """A result, or the class of what was raised."""
+    return result.kind if hasattr(result, "kind") else result
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        "[[0, inf]]", "[0, nan]", "[1e30, 0]", "[0, 1j]", "[nan, 1j]", "[1j, nan]", "[1.7, 0]", "[2**63, 1]",
+        "[0, 'a']", "[[0, 0, nan], [0, 0, 1j]]", "[np.float32(1), 0]", "[np.float64(1), 0]", "[-1.5, True]",
+    ],
+)  # fmt: skip
+def test_numbers_of_a_list_of_indices_are_integers_of_64_bits_one_after_the_other(index: str) -> None:
+    agree(f"torch.arange(25).reshape(5, 5)[{index}]")
+    agree(f"torch.tensor({index}, dtype=torch.int64)")
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "int64"])
+@pytest.mark.parametrize("bounds", ["0, 0", "1, 1", "0, 1", "2, 1", "0, nan"])
+@pytest.mark.parametrize("elements", ["3", "[1, 1]", "[0, 1]"])
+def test_histograms_of_integers_are_refused_for_their_dtype(elements: str, bounds: str, dtype: str) -> None:
+    agree(f"torch.histc(torch.tensor({elements}).to(torch.{dtype}), 3, {bounds})")

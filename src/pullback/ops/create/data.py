@@ -362,11 +362,13 @@ def number_of(leaf: Any, target: dtype) -> Number:
             raise TypeError("only integer tensors of a single element can be converted to an index")
         kind = leaf._array.dtype.kind
         return int(leaf) if kind in "iub" else complex(leaf) if kind == "c" else float(leaf)
-    if isinstance(leaf, (np.ndarray, np.generic)):
-        return leaf.item()  # type: ignore[no-any-return]
+    name = type(leaf).__name__
     if isinstance(leaf, (bool, int, float, complex)):
         return leaf
-    name = type(leaf).__name__
+    if isinstance(leaf, np.inexact) and target.category == dtypes.INT:
+        name = f"numpy.{name}"
+    elif isinstance(leaf, (np.ndarray, np.generic)):
+        return leaf.item()  # type: ignore[no-any-return]
     if target.category == dtypes.INT:
         raise TypeError(f"'{name}' object cannot be interpreted as an integer")
     raise TypeError(f"must be real number, not {name}")
@@ -374,8 +376,6 @@ def number_of(leaf: Any, target: dtype) -> Number:
 
 def integers(leaves: list[Any], kinds: set[type], target: dtype) -> np.ndarray[Any, Any]:
     """Numbers as integers of a dtype: fractions are cut off, what does not fit is an error."""
-    if complex in kinds:
-        raise TypeError("'complex' object cannot be interpreted as an integer")
     if kinds <= {int, bool} and target is dtypes.int64:
         try:
             return np.array(leaves, np.int64)
@@ -386,6 +386,8 @@ def integers(leaves: list[Any], kinds: set[type], target: dtype) -> np.ndarray[A
 
 def integer(value: Any, target: dtype) -> int:
     """One number as an integer of a dtype."""
+    if isinstance(value, complex):
+        raise TypeError("'complex' object cannot be interpreted as an integer")
     if target is dtypes.uint64:
         if isinstance(value, int) and not 0 <= value < 2**64:
             raise OverflowError("can't convert negative int to unsigned" if value < 0 else "int too big to convert")

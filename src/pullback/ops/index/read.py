@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback import _dtype as dtypes
 from pullback._arrays.kinds import answered
 from pullback._dtype import canonical
 from pullback._modes import modes
@@ -26,6 +27,7 @@ from pullback.autograd.view import make_view
 from pullback.kernels.numpy.index import subscript as kernels
 from pullback.kernels.numpy.index.subscript import BOOL, INT64, UINT8
 from pullback.ops.create.copy import copied, order_of_memory
+from pullback.ops.create.data import integers, number_of
 from pullback.ops.shape.reshape import unsqueeze, zeros_of
 from pullback.ops.shape.slicing import alias, select_int, slice_
 from pullback.ops.supported import check_count, check_indices, check_values, warn_if_expanded
@@ -199,8 +201,9 @@ def as_index(part: Any) -> Tensor:
     if array.dtype != BOOL and array.dtype != UINT8:
         if array.dtype.kind in "OUS":
             raise not_an_index(part)
-        if array.dtype.kind == "c":
-            raise TypeError("'complex' object cannot be interpreted as an integer")
+        if array.dtype.kind in "cfu" and not isinstance(part, np.ndarray):
+            numbers = [number_of(number, dtypes.int64) for number in np.array(part, object).reshape(-1)]
+            array = integers(numbers, set(map(type, numbers)), dtypes.int64).reshape(array.shape)
         array = array.astype(INT64)
     return wrap(canonical(array))
 
@@ -219,14 +222,14 @@ def ragged(part: Any, dim: int) -> Exception | None:
 
 def not_an_index(part: Any) -> Exception:
     """Torch's error for sequences that hold no numbers."""
-    for item in part:
-        if isinstance(item, (list, tuple)):
-            return not_an_index(item)
+    items = np.array(part, object).reshape(-1).tolist()
+    for item in items:
         if isinstance(item, str):
             return TypeError("new(): invalid data type 'str'")
-        if isinstance(item, int):
-            return ValueError("Overflow when unpacking long long")
-        return RuntimeError(f"Could not infer dtype of {type(item).__name__}")
+        if not isinstance(item, (int, float, complex, np.generic)):
+            return RuntimeError(f"Could not infer dtype of {type(item).__name__}")
+    if items:
+        return ValueError("Overflow when unpacking long long")
     return IndexError("tensors used as indices must be long, int, byte or bool tensors")
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from types import NoneType
 from typing import Any
+
+import numpy as np
 
 from pullback._arrays.element import exact_number
 from pullback._arrays.sizes import LARGEST, check_storage
@@ -205,7 +208,7 @@ def pad(self: Array, pad: Any, mode: str = "constant", value: float | None = Non
     """
     if not isinstance(pad, (tuple, list)):
         raise TypeError(f"pad(): argument 'pad' (position 2) must be tuple of ints, not {type(pad).__name__}")
-    if isinstance(value, (complex, str)):  # constant_pad_nd takes complex numbers, and nothing reads it where none is
+    if isinstance(value, complex) or not isinstance(value, (int, float, np.generic, Tensor, NoneType)):
         raise TypeError(f"pad(): argument 'value' (position 4) must be float, not {type(value).__name__}")
     if len(pad) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
