@@ -98,7 +98,10 @@ class Shaking:
             by = self.errors(line, tensor.detach(), before) * by_so_many
             if not where_it_lies:
                 return tensor + by
-            tensor.data.add_(by)
+            if tensor.is_complex() and not tensor.is_conj():  # which may lie at an address torch crashes at
+                torch.view_as_real(tensor.data).add_(torch.view_as_real(by))
+            else:
+                tensor.data.add_(by)
             return tensor
         except RuntimeError:  # no rule for it inside a transform, or elements that lie on each other
             return tensor
@@ -117,7 +120,8 @@ class Shaking:
                 if operand.shape == tensor.shape:
                     exact = exact & looks_exact(operand).reshape(tensor.shape + (1,) * (wide.ndim - tensor.ndim))
         largest = max([largest_of(operand) for operand in before], default=0.0)
-        if MIXING.search(line):
+        mixing = MIXING.search(line) or FACTORING.search(line)
+        if mixing:
             scale = finite.abs().amax() + (largest * largest if CANCELLING.search(line) else 0.0)
             by = by + scale * share
             if self.vanishing:
@@ -125,7 +129,7 @@ class Shaking:
                 by = torch.where(whole.abs() <= 8 * size * scale, whole, by)
         if SUMMING.search(line):
             by = by + largest * share
-        elif not MIXING.search(line):
+        elif not mixing:
             by = torch.where(exact, torch.zeros_like(by), by)
         if deviating := DEVIATING.search(line):
             error = (largest * share).abs()
@@ -138,7 +142,7 @@ class Shaking:
         for operand in before:
             if operand.dtype == tensor.dtype and 0 < operand.numel() <= MANY and tensor.numel() <= MANY:
                 same = (tensor.reshape(-1, 1) == operand.reshape(1, -1)).any(1).reshape(tensor.shape)
-                if MIXING.search(line):
+                if mixing:
                     same &= tensor != 0  # which is what is left of large numbers, and no copy
                 by = torch.where(same, torch.zeros_like(by), by)
         return by
