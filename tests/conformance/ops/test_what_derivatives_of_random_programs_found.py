@@ -119,3 +119,21 @@ def test_numbers_of_a_list_of_indices_are_integers_of_64_bits_one_after_the_othe
 @pytest.mark.parametrize("elements", ["3", "[1, 1]", "[0, 1]"])
 def test_histograms_of_integers_are_refused_for_their_dtype(elements: str, bounds: str, dtype: str) -> None:
     agree(f"torch.histc(torch.tensor({elements}).to(torch.{dtype}), 3, {bounds})")
+
+
+@pytest.mark.parametrize("p", [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, float("inf")])
+@pytest.mark.parametrize("weight", [1.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("name", ["pdist", "cdist"])
+def test_pairs_of_equal_rows_have_no_gradient_whatever_their_distance_is_asked_for(
+    name: str, weight: float, p: float
+) -> None:
+    def program(torch: Any) -> Any:
+        rows = torch.tensor([[1.0, 2.0], [1.0, 2.0], [1.0, 3.0]], dtype=torch.float64, requires_grad=True)
+        equal = torch.ones(2, 3, dtype=torch.float64, requires_grad=True)
+        found = []
+        for x in (rows, equal):
+            out = torch.pdist(x, p) if name == "pdist" else torch.cdist(x, x[:2].clone(), p)
+            found += torch.autograd.grad(out, x, torch.full(out.shape, weight, dtype=torch.float64))
+        return found
+
+    same(program)

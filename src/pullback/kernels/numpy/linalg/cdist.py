@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pullback._thresholds import DISTANCES_AT_A_TIME
-from pullback.kernels.numpy.linalg.pairs import pair_slope
+from pullback.kernels.numpy.linalg.pairs import pair_gradient
 
 AnyArray = np.ndarray[Any, Any]
 
@@ -54,10 +54,12 @@ def cdist_backward(grad: AnyArray, x1: AnyArray, x2: AnyArray, p: float, distanc
         grad = np.divide(grad, distance, np.zeros(grad.shape, grad.dtype), where=distance != 0)
     parts = []
     for rows in blocks(x1, x2):
-        slope = x1[..., rows, None, :] - x2[..., None, :, :]
-        if p != 2:
-            slope = pair_slope(slope, p, distance[..., rows, :, None])
-        parts.append(np.matmul(grad[..., rows, None, :], slope)[..., 0, :])
+        difference, given = x1[..., rows, None, :] - x2[..., None, :, :], grad[..., rows, :]
+        if p == 2:
+            parts.append(np.matmul(given[..., None, :], difference)[..., 0, :])
+        else:
+            moved = pair_gradient(given[..., None], difference, p, distance[..., rows, :, None])
+            parts.append(np.add.reduce(moved, -2))
     return joined(parts, x1)
 
 

@@ -38,20 +38,24 @@ def pdist(x: Array, p: float) -> Array:
 def pdist_backward(grad: Array, x: Array, p: float, distance: Array) -> Array:
     """The gradient of the rows; pairs at distance zero have none."""
     first, second, difference = differences(x)
-    slope = pair_slope(difference, p, distance[:, None]) * grad[:, None]
-    return add_rows(slope, first, x.shape[0]) - add_rows(slope, second, x.shape[0])
+    moved = pair_gradient(grad[:, None], difference, p, distance[:, None])
+    return add_rows(moved, first, x.shape[0]) - add_rows(moved, second, x.shape[0])
 
 
-def pair_slope(difference: Array, p: float, distance: Array) -> Array:
-    """How the distance of a pair changes with each coordinate of the difference."""
+def pair_gradient(grad: Array, difference: Array, p: float, distance: Array) -> Array:
+    """What the gradient of the distance of a pair makes of each coordinate of the difference.
+
+    It is zero without asking the gradient where there is no slope, as at distance zero.
+    """
+    zero = difference.dtype.type(0)
     if p == 0:
         return np.zeros_like(difference)
     if p == 2:
-        return np.where(distance == 0, difference.dtype.type(0), difference / distance)
+        return np.where(distance == 0, zero, grad * (difference / distance))
     size, sign = np.abs(difference), np.sign(difference)
     if p == 1:
-        return sign
+        return grad * sign
     if isinf(p):
-        return sign * (1 - np.minimum(np.ceil(np.abs(size - distance)), 1))  # NaN where a distance is infinite
+        return grad * (sign * (1 - np.minimum(np.ceil(np.abs(size - distance)), 1)))  # NaN at infinite distances
     slope = sign * np.power(size, p - 1) / np.power(distance, p - 1)
-    return np.where((distance == 0) | ((difference == 0) & (p < 1)), difference.dtype.type(0), slope)
+    return np.where((distance == 0) | ((difference == 0) & (p < 1)), zero, grad * slope)
