@@ -51,7 +51,7 @@ from pullback.kernels.cuda.kind import (
     outlines,
 )
 from pullback.kernels.cuda.native import reduced
-from pullback.kernels.cuda.quick import Refused, launcher, recorder
+from pullback.kernels.cuda.quick import Refused, launcher, recorder, viewer
 from pullback.kernels.numpy.reduce.dims import column_sums
 
 bare_tensor, bare_array = bare(DeviceTensor), bare(DeviceArray)
@@ -86,9 +86,9 @@ def by_reference(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
 @cache
 def forward_on(op: Op) -> Any:
     """The forward of an op, as its generated code calls it."""
-    if op.view:
-        return windows(op)
     keywords = [p.name for p in op.params if p.keyword_only]
+    if op.view:
+        return windows(op) if keywords else viewer(windows(op))
     if not is_traced(op) or is_loss(op):
         if op.variadic or "list" in op.kinds.values():
             return guarded(lambda *args, **kwargs: forward(op, args, kwargs))
@@ -253,9 +253,9 @@ def named(name: str, value: Any, op: Op, names: dict[str, Any]) -> Any:
     if name.startswith(FORMULAS):
         _, _, part = name.partition("_")
         value = formula_of(names, op, part)
-        value = recorder(value, lambda compute: compute)  # what was launched is done again by native code
         if op.view or op.promote or "view" in op.key:
             value = Seen(value)
+        value = recorder(value, lambda compute: compute)  # what was launched is done again by native code
         if part in op.formulas and is_traced(op, part) and not name.startswith("halves_"):
             return launcher(forward_of_formula(names[f"kernels_{part}"]), value)
         return value

@@ -16,7 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.layout import Size, memory_format
 from pullback._device import device
+from pullback._dtype import dtype
 from pullback._runtime.builtins import builtin
 from pullback.kernels.compiled import room
 from pullback.kernels.cuda import memory
@@ -24,7 +26,7 @@ from pullback.kernels.cuda.device import aside, required
 from pullback.kernels.cuda.memory import Block, Pool, rounded
 from pullback.kernels.precision import forgetting
 
-CLASSES = (np.ndarray, float, int, bool, NoneType, tuple, str)
+CLASSES = (np.ndarray, float, Size, int, bool, NoneType, tuple, str, dtype, memory_format)
 SLOTS = ("address", "base", "device", "dtype", "memory", "shape", "strides")
 
 
@@ -134,7 +136,7 @@ def front_of(pool: Pool, place: device, kind: type[Any], otherwise: Callable[...
 @cache
 def entries(kind: type[Any]) -> dict[str, int]:
     """The native functions for a class of arrays."""
-    return room("cuda.launching").load(places_of(kind))  # type: ignore[no-any-return]
+    return room("cuda.calling").load(places_of(kind))  # type: ignore[no-any-return]
 
 
 def places_of(kind: type[Any]) -> dict[str, int]:

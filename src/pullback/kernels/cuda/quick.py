@@ -4,7 +4,7 @@
     multiply(x, y)              # a new array; raises Refused if no kernel can compute it
 
 The first call of a kind goes to `pointwise`, which writes down what it did: a recipe, under the key that native code
-makes of the arguments (kernels/jit/cuda/launching.py). Calls of the same kind are then looked up and launched there.
+makes of the arguments (kernels/jit/cuda/calling.py). Calls of the same kind are then looked up and launched there.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.layout import Size, memory_format
+from pullback._dtype import dtype
 from pullback._runtime.quiet import quiet
 from pullback.kernels.cuda.array import DeviceArray, maker_on, reach
 from pullback.kernels.cuda.device import placed, required
@@ -28,6 +30,10 @@ from pullback.kernels.jit.language.expression import evaluate
 
 KEPT = 512
 """Recipes of one function: beyond, its numbers differ from call to call."""
+
+
+PLAIN = (int, bool, type(None), str, dtype, memory_format)
+"""Classes of arguments that calls are looked up by as they are."""
 
 
 class Refused(Exception):
@@ -55,7 +61,10 @@ def launcher(
         if done is None:
             if otherwise is None:
                 raise Refused
-            return otherwise(*args)
+            made = otherwise(*args)
+            if front is not None and arrange is None:
+                keep_views(front, recipes, args, made)  # a formula that gives what it was given
+            return made
         out, expression, arrays, recipe = done
         if arrange is not None and (other := arrange(out, args)) is not out:
             return other
@@ -87,8 +96,10 @@ def key_of(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
             if value.flags.writeable:  # else its number could change
                 return None
             key += (kind, id(value))
-        elif kind in (int, bool, type(None), str) or (kind is tuple and all([type(n) is int for n in value])):
+        elif kind in PLAIN or (kind is tuple and all([type(n) is int for n in value])):
             key += (kind, value)
+        elif kind is Size:
+            key += (tuple, tuple(value))
         else:
             return None
     return tuple(key)
@@ -153,6 +164,51 @@ def keep(
     recipes[key] = (as_words(words), len(outs), numbers, *facts)
 
 
+def keep_views(front: Front, recipes: dict[Any, Any], args: tuple[Any, ...], made: Any) -> None:
+    """Write down which windows onto its arguments a function has made, if that is all it has made."""
+    outs = list(made) if type(made) in (list, tuple) else [made]
+    arrays = [value for value in args if type(value) is DeviceArray]
+    owners = [id(owner_of(a)) for a in arrays]
+    words = [-1]
+    for out in outs:
+        if type(out) is not DeviceArray or owners.count(id(owner_of(out))) != 1:
+            return
+        nr = owners.index(id(owner_of(out)))
+        words += (nr, front.kernels.SAME if out is arrays[nr] else out.address - arrays[nr].address)
+    key = key_of(args)
+    if key is not None and 0 < len(outs) <= front.kernels.MOST_ARGS >= len(args):
+        keep(recipes, key, args, outs, words)
+
+
+def owner_of(array: DeviceArray) -> DeviceArray:
+    """The array whose memory an array looks at."""
+    return array if array.base is None else array.base
+
+
+def viewer(compute: Callable[..., Any]) -> Callable[..., Any]:
+    """The builtin of a function that makes views of its first argument: what came twice, native code does again."""
+    recipes: dict[Any, Any] = {}
+    once: set[Any] = set()
+
+    def run(*args: Any) -> Any:
+        made = compute(*args)
+        key = key_of(args)
+        if front is not None and key is not None:
+            if key in once:
+                keep_views(front, recipes, args, made)
+            if len(once) >= KEPT:
+                once.clear()
+            once.add(key)
+        return made
+
+    maker_on(placed(0))
+    front = pool_of(0).front
+    if not isinstance(front, Front):
+        front = None
+        return compute
+    return front.computing(run, recipes)
+
+
 def recorder(compute: Callable[..., Any], around: Callable[[Any], Any]) -> Callable[..., Any]:
     """The builtin of any function of arrays: what it launches is written down, and done again by native code."""
     recipes: dict[Any, Any] = {}
@@ -181,6 +237,8 @@ def recorder(compute: Callable[..., Any], around: Callable[[Any], Any]) -> Calla
             words = recording.words([a for a in given if type(a) is DeviceArray], outs)
             if words is not None and (len(outs) > 1) is (type(out) in (list, tuple)):
                 keep(recipes, key, args, outs, words, recording.held)
+            elif recording.did_nothing() and type(out) is DeviceArray:
+                keep_views(front, recipes, tuple(given), out)
         return out
 
     def spread(args: tuple[Any, ...]) -> Any:
@@ -271,8 +329,8 @@ def emulated(expression: Expression, arrays: list[DeviceArray], out: DeviceArray
 
     def compute(words: Any, grid: Any) -> None:
         windows = []
-        for address, (shape, dtype, strides) in zip(words.tolist(), outlines, strict=False):
-            like = DeviceArray(shape, dtype, strides, None, address, out_place)
+        for address, (shape, kind, strides) in zip(words.tolist(), outlines, strict=False):
+            like = DeviceArray(shape, kind, strides, None, address, out_place)
             windows.append(window(like))
         inputs = dict(zip(expression.inputs, windows, strict=False))
         quiet().run(np.copyto, windows[-1], quiet().run(evaluate, expression.root, inputs), "unsafe")

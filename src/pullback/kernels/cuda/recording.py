@@ -87,6 +87,10 @@ class Recording:
         low, nbytes = reach(out.shape, out.strides, out.itemsize)
         return own[-1] if own and not low and self.taken[own[-1]][1] >= nbytes else None
 
+    def did_nothing(self) -> bool:
+        """True for a call that neither launched nor copied anything, and took no memory."""
+        return not (self.spoiled or self.launches or self.taken)
+
     def words(self, arrays: list[DeviceArray], outs: list[Any]) -> list[int] | None:
         """What native code has to know; None if it cannot do the call."""
         if self.spoiled or not 0 < len(self.launches) <= MOST_LAUNCHES or not 0 < len(outs) <= MOST_RESULTS:
