@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
@@ -24,14 +25,18 @@ class Flags:
     __slots__ = ("c_contiguous", "f_contiguous", "owndata", "writeable")
     aligned = True
 
-    def __init__(self, array: StridedArray) -> None:
-        self.c_contiguous = in_order(array.shape[::-1], array.strides[::-1], array.itemsize)
-        self.f_contiguous = in_order(array.shape, array.strides, array.itemsize)
-        self.owndata, self.writeable = array.base is None, True
+    def __init__(self, shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int, owndata: bool) -> None:
+        self.c_contiguous = in_order(shape[::-1], strides[::-1], itemsize)
+        self.f_contiguous = in_order(shape, strides, itemsize)
+        self.owndata, self.writeable = owndata, True
 
     contiguous = property(lambda self: self.c_contiguous)
     forc = property(lambda self: self.c_contiguous or self.f_contiguous)
     fnc = property(lambda self: self.f_contiguous and not self.c_contiguous)
+
+
+flags_of = lru_cache(4096)(Flags)
+"""Nobody changes them: arrays that lie alike share them."""
 
 
 def in_order(shape: Sequence[int], strides: Sequence[int], step: int) -> bool:
@@ -94,7 +99,7 @@ class StridedArray(ForeignArray):
     @property
     def flags(self) -> Flags:
         """How the elements would lie."""
-        return Flags(self)
+        return flags_of(self.shape, self.strides, self.dtype.itemsize, self.base is None)
 
     def __len__(self) -> int:
         if not self.shape:

@@ -11,18 +11,21 @@ and what the code does not recognise goes to the reference path as there.
 from __future__ import annotations
 
 import math
-from functools import cache
+import operator
+from functools import cache, lru_cache
+from itertools import repeat
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from pullback._arrays.kinds import kinds, laid_out
+from pullback._arrays.memory import element_strides
 from pullback._modes import beyond_casts, detours, modes
 from pullback._op import apply
 from pullback._op.declare import Op
 from pullback._op.ufuncs import ARITHMETIC, deciding, is_loss, is_traced, large_forward, lays_out, ufunc_of
-from pullback._runtime.builtins import bare
+from pullback._runtime.builtins import bare, stepping
 from pullback._runtime.quiet import quiet
 from pullback._tensor import Tensor
 from pullback.autograd import numbering
@@ -96,17 +99,13 @@ def forward_on(op: Op) -> Any:
         launch = recorder(
             lambda *args: forward(op, args[:given], dict(zip(keywords, args[given:], strict=True))), guarded
         )
-        return (lambda *args, **kwargs: launch(*args, *kwargs.values())) if keywords else launch
+        return by_name(launch, op.param_names, given, False) if keywords else launch
     whole, check = large_forward(op).function, op.check
     if not keywords:
         return arranged(op, whole, check)
-    many = len(op.params) - len(keywords)
-
-    def by_position(function: Any) -> Any:
-        return lambda *args: function(*args[:many], **dict(zip(keywords, args[many:], strict=True)))
-
-    launch = arranged(op, by_position(whole), None if check is None else by_position(check))
-    return lambda *args, **kwargs: launch(*args, *kwargs.values())
+    many, names = len(op.params) - len(keywords), op.param_names
+    launch = arranged(op, by_name(whole, names, many), None if check is None else by_name(check, names, many))
+    return by_name(launch, names, many, False)
 
 
 def forward(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -142,13 +141,16 @@ def ufunc_on(op: Op) -> Any:
 class Direct:
     """What stands for `quiet()`: kernels of the device warn of nothing, and `forward` asks for quiet itself."""
 
-    @staticmethod
-    def run(function: Any, *args: Any, **kwargs: Any) -> Any:
-        """Call a function."""
-        return function(*args, **kwargs)
+    run = staticmethod(operator.call)
 
 
 direct = Direct()
+
+
+@lru_cache(4096)
+def steps_of(shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any) -> tuple[int, ...]:
+    """Strides in elements, of arrays that lie so."""
+    return element_strides(np.lib.stride_tricks.as_strided(np.empty(1, dtype), shape, strides))
 
 
 def windows(op: Op) -> Any:
@@ -310,7 +312,8 @@ HERE: dict[str, Any] = {
     "Parameter": DeviceParameter,
     "ndarray": DeviceArray,
     "bare_tensor": bare_tensor,
-    "quiet": lambda: direct,
+    "quiet": stepping(repeat(direct)),
+    "element_strides": lambda array: steps_of(array.shape, array.strides, array.dtype),
 }
 """What names of generated code mean here."""
 
@@ -380,7 +383,7 @@ class Roads(dict[Op, Any]):
         if op.name in MIXED:
             made = lambda *args: copying(op, args)
         else:
-            made = fast(op) if many == len(names) else by_name(fast(op), many, names[many:])
+            made = fast(op) if many == len(names) else by_name(fast(op), names, many)
         self[op] = made
         return made
 
@@ -391,9 +394,10 @@ def copying(op: Op, args: tuple[Any, ...]) -> Any:
     return fast(op)(*args) if stays else by_reference(op, args)
 
 
-def by_name(function: Any, many: int, names: tuple[str, ...]) -> Any:
-    """A function of which some parameters follow keywords, called by position."""
-    return lambda *args: function(*args[:many], **dict(zip(names, args[many:], strict=True)))
+def by_name(function: Any, names: Any, many: int, inner: bool = True) -> Any:
+    """A function of which some parameters follow keywords, called by position; or the other way round."""
+    told = [*names[:many], *[f"{name}={name}" for name in names[many:]]]
+    return eval(f"lambda {', '.join(names)}: function({', '.join(told if inner else names)})", {"function": function})
 
 
 # ------------------------------------------------------------------ backward
@@ -433,7 +437,7 @@ def tensor_backward(
         raise
 
 
-def operator(name: str, reflected: bool) -> Any:
+def operation(name: str, reflected: bool) -> Any:
     """A Python operator of arrays, which the engine and formulas use: launched as the op is."""
 
     @cache
@@ -458,8 +462,8 @@ def sum_of_columns() -> Any:
 
 DeviceArray.by = by  # type: ignore[method-assign]
 for _name, _ufunc in (("add", "add"), ("sub", "subtract"), ("mul", "multiply"), ("truediv", "divide")):
-    setattr(DeviceArray, f"__{_name}__", operator(_ufunc, False))
-    setattr(DeviceArray, f"__r{_name}__", operator(_ufunc, True))
+    setattr(DeviceArray, f"__{_name}__", operation(_ufunc, False))
+    setattr(DeviceArray, f"__r{_name}__", operation(_ufunc, True))
 DeviceTensor.backward = tensor_backward  # type: ignore[attr-defined]
 DeviceArray.steps_on_arrays = True
 kinds["cuda"] = DeviceArray
