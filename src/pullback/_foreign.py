@@ -14,7 +14,8 @@ from pullback._arrays.kinds import ForeignArray
 from pullback._arrays.packed import PackedArray, packed
 from pullback._device import device
 from pullback._runtime import messages
-from pullback._tensor import Parameter, Tensor, adopt, new
+from pullback._runtime.builtins import bare
+from pullback._tensor import PRISTINE, Parameter, Tensor, adopt, new
 
 
 class ForeignTensor(Tensor):
@@ -111,10 +112,14 @@ def hold(kind: Any, tensor_class: Any, parameter_class: Any) -> None:
 
     def tensor(array: Any) -> Any:
         """A tensor around the array, without history."""
-        out = new(tensor_class)
-        adopt(out, array)
+        out = make()
+        out._array = array
+        out._requires_grad = False
+        out._edge = out._grad = out._view = out._extra = out._detached_at = None
+        out._counter = PRISTINE
         return out
 
+    make = bare(tensor_class)
     for made, plain in ((tensor_class, Tensor), (parameter_class, Parameter)):
         made.__name__, made.__qualname__, made.__module__ = plain.__name__, plain.__qualname__, plain.__module__
     tensor_class.parameter_class = parameter_class

@@ -100,6 +100,10 @@ class ForeignArray:
         """What a function of arrays that plain backward calls makes of this array; None to compute it on tensors."""
         return None
 
+    def gather(self, other: Any) -> None:
+        """Add another array to this one, in place."""
+        np.add(self, other, self)  # type: ignore[call-overload]
+
     @staticmethod
     def accumulated(variable: Any, grad: Any) -> bool:
         """Add a gradient to that of a leaf, where one of them is of this kind; False to do it as on the host."""

@@ -64,11 +64,19 @@ def accumulate_array(variable: Tensor, arrived: dict[Any, Any], leaf: Tensor) ->
             if array is not None:
                 still_wanted(variable)
             return
-        if type(array) is not ndarray and is_sparse(array):
+        kind: Any = type(array)
+        by_steps = kind is not ndarray and getattr(kind, "steps_on_arrays", False)
+        if by_steps and present is None and kind is type(variable._array):
+            shared = sys.getrefcount(array) > SOLE_OWNER or (array.base is not None and is_shared(array))
+            if shared or array.strides != variable._array.strides:
+                array = copy_like(array, variable._array)
+            variable._grad = array.tensor()
+            return
+        if kind is not ndarray and is_sparse(array):
             variable._grad = joined(present, array)
             return
         if present is not None:
-            sum = present._array
+            sum: Any = present._array
             strides = sum.strides
             if type(sum) is not ndarray and is_sparse(sum):
                 variable._grad = joined(present, array)
@@ -76,7 +84,9 @@ def accumulate_array(variable: Tensor, arrived: dict[Any, Any], leaf: Tensor) ->
             if 0 in strides or strides != variable._array.strides:
                 check_layout(present, variable)
             count_write(present)  # an interrupt after the sum must not leave it uncounted
-            if array.size < LARGE or type(array) is not ndarray:
+            if type(sum) is not ndarray and is_foreign(sum):
+                sum.gather(array)
+            elif array.size < LARGE or kind is not ndarray:
                 np.add(sum, array, sum)
             else:
                 ADD.into(sum, sum, array)
@@ -87,9 +97,7 @@ def accumulate_array(variable: Tensor, arrived: dict[Any, Any], leaf: Tensor) ->
             if not is_foreign(array):
                 array = np.asarray(array)
             else:
-                shared = sys.getrefcount(array) > SOLE_OWNER or (array.base is not None and is_shared(array))
-                if shared or not lies_as(array, variable._array):
-                    array = copy_like(array, variable._array)
+                array = copy_like(array, variable._array)  # what lies elsewhere, or steps on tensors
         else:
             shared = sys.getrefcount(array) > SOLE_OWNER or (array.base is not None and is_shared(array))
             like = variable._array
@@ -97,11 +105,6 @@ def accumulate_array(variable: Tensor, arrived: dict[Any, Any], leaf: Tensor) ->
             if shared or (not plain and must_move(array, like)):
                 array = copy_like(array, like)
         variable._grad = wrap(array)
-
-
-def lies_as(array: Any, like: Any) -> bool:
-    """True for an array of another kind that can be a gradient as it is."""
-    return type(array).steps_on_arrays and type(like) is type(array) and array.strides == like.strides
 
 
 def joined(present: Tensor | None, array: Any) -> Tensor:

@@ -22,7 +22,9 @@ def fit(grad: Any, target: Node, nr: int, source: Node | None, index: int) -> An
     shape, dtype = target.output_meta(nr)
     if shape is None:
         return grad
-    array = grad._array if isinstance(grad, Tensor) else grad
+    array = grad._array if issubclass(type(grad), Tensor) else grad
+    if array.shape == shape and array.dtype is dtype:
+        return grad
     if array.shape != shape and not was_of(target, array.shape):
         if not expands_to(shape, array.shape):
             who = "Function" if source is None else f"Function {source.name()}"
