@@ -256,6 +256,7 @@ def mma(kind: str) -> tuple[str, str]:
             a = emit(f"load volatile i32, ptr {slot(a_lane, result // 2 + 2 * high)}")
             b = emit(f"load volatile i32, ptr {slot(b_lane, 4 + high)}")
             if narrow:
+                a, b = (emit(f"and i32 {x}, -8192") for x in (a, b))  # of whose bits the cores read 19
                 a, b = emit(f"bitcast i32 {a} to float"), emit(f"bitcast i32 {b} to float")
             else:
                 a, b = (emit(f"call float @sim_{kind}(i32 {x}, i32 {k % 2})") for x in (a, b))

@@ -9,6 +9,7 @@ import pytest
 import pullback as torch
 import pullback.nn.functional as F
 from pullback.kernels.compiled import room
+from pullback.kernels.cuda import products
 
 from .agreeing import agree
 
@@ -33,11 +34,23 @@ def test_products_of_every_layout_and_precision(sizes: tuple[int, int, int], dty
         agree(lambda a, b: a.t().contiguous().t() @ b.t().contiguous().t(), a, b, grad=False)
 
 
-def test_products_of_wide_tiles() -> None:
-    """Where there are many tiles they are of 128 x 128: here as many as small matrices in a batch make."""
-    a, b = numbers(132, 66, 20), numbers(132, 20, 70)
-    agree(torch.bmm, a, b, grad=False)
-    agree(torch.bmm, a.to(torch.bfloat16), b.to(torch.bfloat16), grad=False)
+@pytest.mark.parametrize("sizes", [(66, 20, 70), (130, 36, 50), (40, 21, 131)])
+def test_products_of_wide_tiles(sizes: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there are many tiles they are of 128 rows or columns, or of both: here where there is one."""
+    monkeypatch.setattr(products, "ENOUGH", 1)
+    wide = tuple(128 if n > 64 else 64 for n in (sizes[0], sizes[2]))
+    assert products.tile_of(1, sizes[0], sizes[2], True) == wide
+    m, k, n = sizes
+    a, b = numbers(m, k), numbers(k, n)
+    agree(torch.mm, a, b, grad=False)
+    agree(lambda a, b: torch.addmm(a[0, :1], a, b, beta=0.5), a.to(torch.bfloat16), b.to(torch.bfloat16), grad=False)
+    agree(lambda a, b: a.t().contiguous().t() @ b.t().contiguous().t(), a, b, grad=False)
+
+
+def test_convolutions_of_wide_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(products, "ENOUGH", 1)
+    x, w = numbers(1, 5, 9, 10), numbers(41, 5, 3, 3)
+    agree(lambda x, w: F.conv2d(x, w, padding=1), x, w, tolerance=3e-3)
 
 
 def test_products_with_something_added() -> None:
@@ -82,9 +95,9 @@ def test_products_become_ptx() -> None:
         text = room("cuda.products").text_of(*key)
         assert "fma.rn" in room("cuda.ptx").compiled(text, (7, 0))
     for key in (
-        ("half", 128, "kr", False, "half"),
-        ("bfloat", 64, "rr", False, "float"),
-        ("float", 64, "ts", True, "float"),
+        ("half", 128, 128, "kr", False, "half"),
+        ("bfloat", 64, 64, "rr", False, "float"),
+        ("float", 64, 128, "ts", True, "float"),
     ):
         text = room("cuda.tensor_products").text_of(*key)
         assert "mma.sync" in room("cuda.ptx").compiled(text, (8, 0))

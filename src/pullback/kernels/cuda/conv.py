@@ -29,6 +29,8 @@ from pullback.kernels.precision import cudnn
 
 Sizes = tuple[int, ...]
 KEPT = 256
+BEYOND = 96
+"""Zeros after the offsets of a table: kernels read some slices of the depth ahead, and only then see where it ends."""
 tables: dict[Any, Any] = {}
 """Tables of offsets on the device, by the shapes they were made for."""
 
@@ -37,7 +39,7 @@ tables: dict[Any, Any] = {}
 
 
 def offsets(sizes: list[int], steps: list[int], place: Any) -> Any:
-    """Offsets along several dimensions, the last running fastest, on the device."""
+    """Offsets along several dimensions, the last running fastest, on the device; zeros behind them."""
     key = (tuple(sizes), tuple(steps), place, required())
     found = tables.get(key)
     if found is None:
@@ -46,7 +48,7 @@ def offsets(sizes: list[int], steps: list[int], place: Any) -> Any:
             total = total[..., None] + np.arange(size) * step
         if len(tables) >= KEPT:
             tables.clear()
-        found = tables[key] = lasts(upload(total.reshape(-1).astype(np.int32), place))
+        found = tables[key] = lasts(upload(np.append(total, np.zeros(BEYOND)).astype(np.int32), place))
     return found
 
 
@@ -85,7 +87,7 @@ def convolve(x: Any, w: Any, stride: Sizes, padding: Sizes, dilation: Sizes, gro
     windows = offsets([images, *counts], [steps[0], *starts], x.device)
     taps = offsets([channels // groups, *w.shape[2:]], [plane, *inner], x.device)
     results = offsets([images, length], [w.shape[0] * length, 1], x.device)
-    depth, own = taps.size, w.shape[0] // groups
+    depth, own = w[0].size, w.shape[0] // groups
     more = None if bias is None else (bias.address, own, 1, 0)
     multiply(
         x.dtype, (groups, own, images * length, depth), Operand(w, own * depth, depth, 1),
@@ -149,11 +151,11 @@ def convolve_weight(
     windows = offsets([images, *counts], [steps[0], *starts], x.device)
     taps = offsets([channels // groups, *kernel], [plane, *inner], x.device)
     results = offsets([images, length], [grad.shape[1] * length, 1], x.device)
-    own = grad.shape[1] // groups
+    own, taken = grad.shape[1] // groups, channels // groups * math.prod(kernel)
     rows = offsets([own], [length], x.device)
     multiply(
-        x.dtype, (groups, own, taps.size, images * length), Operand(grad, own * length, 0, 0, rows, results, "u"),
-        Operand(x, channels // groups * plane, 0, 0, taps, windows, "u"), Target(out, own * taps.size, taps.size, 1),
+        x.dtype, (groups, own, taken, images * length), Operand(grad, own * length, 0, 0, rows, results, "u"),
+        Operand(x, channels // groups * plane, 0, 0, taps, windows, "u"), Target(out, own * taken, taken, 1),
         None, may_round(x.dtype, x.device.index or 0),
     )  # fmt: skip
     return out

@@ -24,6 +24,8 @@ from pullback.kernels.precision import matmul
 ELEMENTS = {"float32": "float", "float64": "double", "float16": "half", "bfloat16": "bfloat"}
 BUSY = 264
 """Blocks that keep a large device busy: two for each of 132 multiprocessors."""
+ENOUGH = 120
+"""Tiles that are enough for a large device: it has 108 to 132 multiprocessors, of which a few may have none."""
 PART = 256
 """The least depth of a part: less is not worth writing it and adding it up."""
 FEW = 66
@@ -81,6 +83,15 @@ def suits_hopper(index: int, rows: int, columns: int, depth: int, loaders: str) 
     return (facts["major"], facts["minor"]) == (9, 0) and set(loaders) <= {"k", "r"} and min(rows, columns, depth) >= 64
 
 
+def tile_of(batch: int, rows: int, columns: int, large: bool) -> tuple[int, int]:
+    """The rows and columns of a tile: the largest of which there are enough, but none that would be half empty."""
+    for high, broad in ((128, 128), (128, 64), (64, 128)) if large else ():
+        fills = rows > high // 2 and columns > broad // 2
+        if fills and math.ceil(rows / high) * math.ceil(columns / broad) * batch >= ENOUGH:
+            return high, broad
+    return 64, 64
+
+
 class Plan:
     """How a product is computed: the kernel, its grid, and the numbers it is told. Addresses come with every call."""
 
@@ -94,14 +105,11 @@ class Plan:
         batch, rows, columns, depth = sizes
         self.index = c.array.device.index or 0
         element = ELEMENTS[kind.name]
-        tile = 128 if math.ceil(rows / 128) * math.ceil(columns / 128) * batch >= BUSY // 2 else 64
-        if element == "double" or min(rows, columns) <= 64:  # a large tile would be half empty
-            tile = 64
+        high, broad = tile_of(batch, rows, columns, element != "double")
         wide = 0 if element == "double" else 16 // kind.itemsize
         loaders = a.loader(rows, depth, wide) + b.loader(columns, depth, wide)
         scattered = c.columns is not None
         by_hopper = is_half(kind) and not scattered and suits_hopper(self.index, rows, columns, depth, loaders)
-        high = broad = tile
         if by_hopper:
             high, broad = 128, 256 if math.ceil(rows / 128) * math.ceil(columns / 256) * batch >= BUSY // 2 else 128
         across, down = -(-columns // broad), -(-rows // high)
@@ -124,9 +132,9 @@ class Plan:
             kernels, key = room("cuda.hopper_products"), (element, broad, loaders, result, paired)
             self.shared = kernels.shared_bytes(broad)
         elif is_half(kind) or tf32:
-            kernels, key = room("cuda.tensor_products"), (element, tile, loaders, scattered, result)
+            kernels, key = room("cuda.tensor_products"), (element, high, broad, loaders, scattered, result)
         else:
-            kernels, key = room("cuda.products"), (element, tile, tile, loaders, scattered, result)
+            kernels, key = room("cuda.products"), (element, high, broad, loaders, scattered, result)
         self.ready = function(self.index, kernels.name_of(*key), lambda: kernels.text_of(*key))
         strides = (a.batch, a.row, a.depth, b.batch, b.depth, b.row, *steps, *(added or (0, 0, 0)))
         self.numbers = (rows, columns, depth, self.splits, chunk, *strides)

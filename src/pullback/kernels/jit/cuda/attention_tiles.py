@@ -17,14 +17,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from pullback.kernels.jit.cuda.grid import SHARED, STORED, WARP, Grid, stored_as
-from pullback.kernels.jit.cuda.tensor_products import KINDS, RESULT
+from pullback.kernels.jit.cuda.tensor_products import KINDS, RESULT, as_operand, matrices
 from pullback.kernels.jit.language.code import Value, Variable
 from pullback.kernels.jit.language.elementary import FUNCTIONS
 
 ROOMS = "@rooms"
 COPY = "cp.async.cg.shared.global [$0+{skipped}], [$1], 16, $2;"
-MATRICES = "ldmatrix.sync.aligned.m8n8.x4{turned}.shared.b16 {{$0, $1, $2, $3}}, [$4+{skipped}];"
-"""Written out, as LLVM would keep the sum of an address and a distance in a register for each distance there is."""
 ARRIVED = "llvm.nvvm.cp.async.wait.all"
 LANES = 16
 """Threads that share rows, without tensor cores."""
@@ -289,15 +287,8 @@ class Cores:
 
     def matrices(self, base: Value, skipped: int, turned: bool = False) -> list[Value]:
         """Four matrices of 8 x 8 halves as operands."""
-        code, several = self.code, "{i32, i32, i32, i32}"
-        text = MATRICES.format(turned=".trans" * turned, skipped=2 * skipped)
-        asm = f'asm sideeffect "{text}", "=r,=r,=r,=r,l,~{{memory}}"'
-        made = code.emit(f"call {several} {asm}({base}) convergent", several)
-        return [self.named(code.emit(f"extractvalue {made}, {k}", "i32")) for k in range(4)]
-
-    def named(self, word: Value) -> Value:
-        """Two halves as the instruction names them."""
-        return word if word.type == self.operand else self.code.emit(f"bitcast {word} to {self.operand}", self.operand)
+        found = matrices(self.code, base, 2 * skipped, turned)
+        return [as_operand(self.code, word, self.operand) for word in found]
 
     def multiplied(self, a: list[Value], b: list[Value], sums: list[Variable]) -> None:
         """16 x 8 sums += a b"""
@@ -334,7 +325,7 @@ class Cores:
     def packed(self, low: Value, high: Value) -> Value:
         """Two numbers rounded to halves, as the instruction names them."""
         name, type = PACK[self.shape.element]
-        return self.named(self.code.emit(f"call {type} @{name}({high}, {low})", type))
+        return as_operand(self.code, self.code.emit(f"call {type} @{name}({high}, {low})", type), self.operand)
 
     def accumulate(self, sums: list[list[Variable]], weights: Scores, tile: int) -> None:
         """sums[row] += sum of weights[row][column] * the tile's row of that number"""

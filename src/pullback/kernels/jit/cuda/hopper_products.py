@@ -15,7 +15,7 @@ copies nor tensor cores meet in a bank. Edges of other sizes, strides, batches a
 from __future__ import annotations
 
 from pullback.kernels.jit.cuda.grid import GLOBAL, SHARED, THREADS, WARP, Grid
-from pullback.kernels.jit.cuda.products import INTEGERS, NUMBERS, POINTERS, batch_and_part, write_result
+from pullback.kernels.jit.cuda.products import INTEGERS, NUMBERS, POINTERS, batch_and_part, write_results
 from pullback.kernels.jit.language.code import Value
 
 ROWS = 128
@@ -172,9 +172,10 @@ def text_of(element: str, columns: int, loaders: str, result: str, paired: bool)
     row = first_row + group * 64 + (warp & 3) * 16 + lane // 4
     column = first_column + (lane & 3) * 2
     if not paired:
-        for q, total in enumerate(sums):
-            to_row, to_column = row + q // 2 % 2 * 8, column + (q // 4 * 8 + q % 2)
-            write_result(code, total.get(), to_row, to_column, batch, part, (element, result), False)
+        to_rows = [row + half * 8 for half in range(2)]
+        to_columns = [column + (q // 2 * 8 + q % 2) for q in range(count // 2)]
+        totals = [[sums[q // 2 * 4 + half * 2 + q % 2].get() for q in range(count // 2)] for half in range(2)]
+        write_results(code, totals, to_rows, to_columns, batch, part, (element, result), False)
         return code.whole()
     for half in range(2):
         to_row = row + half * 8

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pullback.kernels.jit.cuda.grid import SHARED, STORED, THREADS, Grid
+from pullback.kernels.jit.cuda.grid import SHARED, STORED, THREADS, WARP, Grid
 from pullback.kernels.jit.language.code import Value, Variable
 
 DEPTH = 16
@@ -54,30 +54,25 @@ class Loader:
             else:
                 row, k = index % tile, index // tile
             self.places.append((row, k))
-        self.rows = [first + row for row, _ in self.places]
-        self.inside = [row < self.limit for row in self.rows]
-        self.offsets = [self.row_offset(row, fits) for row, fits in zip(self.rows, self.inside, strict=True)]
+        self.offsets = [self.row_offset(first + row) for row, _ in self.places]
 
-    def row_offset(self, row: Value, fits: Value) -> Value:
-        """Where a row begins."""
-        if self.kind not in "tu":
-            return self.base + row * self.row_step
-        found = self.code.read(self.tables[0], self.code.select(fits, row, 0), "i32")
-        return self.base + self.code.convert(found, "i64")
+    def row_offset(self, row: Value) -> Value:
+        """Where a row begins; the first stands for those that do not exist, of which no result is written."""
+        row = self.code.select(row < self.limit, row, 0)
+        return self.base + row * self.row_step if self.kind not in "tu" else self.code.read(self.tables[0], row, "i32")
 
     def fetch(self, start: Value, stop: Value) -> list[Value]:
         """The loads of this thread for the slice that begins at a depth; zeros beyond `stop`."""
         code, found = self.code, []
         type = self.element if self.wide == 1 else f"<{self.wide} x {self.element}>"
         zero = Value(code, "zeroinitializer", type) if self.wide > 1 else code.const(0, self.element)
-        for (_, k), fits, offset in zip(self.places, self.inside, self.offsets, strict=True):
+        for (_, k), offset in zip(self.places, self.offsets, strict=True):
             depth = start + k
-            fits = code.emit(f"and i1 {fits.name}, {(depth < stop).name}", "i1")
-            if self.kind in "tu":
-                step = code.convert(code.read(self.tables[1], code.select(fits, depth, 0), "i32"), "i64")
+            fits = depth < stop
+            if self.kind in "tu":  # tables go on beyond the depth, so that there is always something to read
+                place = self.base + code.convert(offset + code.read(self.tables[1], depth, "i32"), "i64")
             else:
-                step = depth * self.depth_step
-            place = code.select(fits, offset + step, 0)
+                place = code.select(fits, offset + depth * self.depth_step, 0)
             found.append(code.select(fits, code.read(self.matrix, place, type), zero))
         return found
 
@@ -105,6 +100,17 @@ def name_of(element: str, rows: int, columns: int, loaders: str, scattered: bool
     return f"product_{element}_{rows}x{columns}_{loaders}{'t' if scattered else ''}_{result}"
 
 
+def place_of(code: Grid) -> tuple[Value, Value]:
+    """The first row and column of a thread: a warp has 4 x 8 threads.
+
+    Of two neighbours one is below the other, and those of the second half of a warp are below all of the first: so each
+    half reads 128 bytes or less of either operand, and lanes that read the same are those that memory serves at once.
+    """
+    lane, warp = code["thread"] & (WARP - 1), code["thread"] // WARP
+    row = warp // 2 * 4 + (lane & 1) + lane // 16 * 2
+    return row * QUAD, (warp % 2 * 8 + lane // 2 % 8) * QUAD
+
+
 def batch_and_part(code: Grid) -> tuple[Value, Value, Value, Value]:
     """Which product of the batch and which part of the depth a block is for, and where that part begins and ends."""
     splits, chunk = code["splits"], code["chunk"]
@@ -115,24 +121,32 @@ def batch_and_part(code: Grid) -> tuple[Value, Value, Value, Value]:
     return batch, part, start, code.select(stop < code["depth"], stop, code["depth"])
 
 
-def write_result(
-    code: Grid, total: Value, row: Value, column: Value, batch: Value, part: Value, types: Any, scattered: bool
-) -> None:
-    """alpha * total + beta * D, where it belongs. `types` are the elements of D and of C."""
-    inside = code.emit(f"and i1 {(row < code['rows']).name}, {(column < code['columns']).name}", "i1")
-    with code.when(inside):
-        kind = total.type
-        alpha, beta = (code.convert(code[name], kind) for name in ("alpha", "beta"))
-        made = code.variable(total * alpha)
-        with code.when(code.compare("ne", beta, 0)):
-            more = code.read("%D", batch * code["db"] + row * code["dr"] + column * code["dc"], types[0])
-            made.set(made.get() + more * beta)
-        if scattered:
-            along = code.convert(code.read("%columns_c", column, "i32"), "i64")
-        else:
-            along = column * code["cc"]
-        place = batch * code["cb"] + part * code["cs"] + row * code["cr"] + along
-        code.write(made.get(), "%C", place, types[1])
+def write_results(
+    code: Grid, totals: list[list[Value]], rows: list[Value], columns: list[Value], batch: Value, part: Value,
+    types: Any, scattered: bool,
+) -> None:  # fmt: skip
+    """alpha * total + beta * D, where they belong. `types` are the elements of D and of C."""
+    kind = totals[0][0].type
+    alpha, beta = (code.convert(code[name], kind) for name in ("alpha", "beta"))
+    down, across = [row < code["rows"] for row in rows], [column < code["columns"] for column in columns]
+    made = [[code.variable(total * alpha) for total in line] for line in totals]
+    with code.when(code.compare("ne", beta, 0)):
+        for i, row in enumerate(rows):
+            line = batch * code["db"] + row * code["dr"]
+            for j, column in enumerate(columns):
+                with code.when(down[i] & across[j]):
+                    more = code.read("%D", line + column * code["dc"], types[0])
+                    made[i][j].set(made[i][j].get() + more * beta)
+    if scattered:
+        known = [code.select(there, column, 0) for there, column in zip(across, columns, strict=True)]
+        along = [code.convert(code.read("%columns_c", column, "i32"), "i64") for column in known]
+    else:
+        along = [column * code["cc"] for column in columns]
+    for i, row in enumerate(rows):
+        line = batch * code["cb"] + part * code["cs"] + row * code["cr"]
+        for j, place in enumerate(along):
+            with code.when(down[i] & across[j]):
+                code.write(made[i][j].get(), "%C", line + place, types[1])
 
 
 def text_of(element: str, rows: int, columns: int, loaders: str, scattered: bool, result: str) -> str:
@@ -146,7 +160,7 @@ def text_of(element: str, rows: int, columns: int, loaders: str, scattered: bool
     a = Loader(code, "A", loaders[0], element, rows, batch * code["ab"], first_row)
     b = Loader(code, "B", loaders[1], element, columns, batch * code["bb"], first_column)
     down, across = rows // 64, columns // 64
-    top, left = code["thread"] // 16 * QUAD, code["thread"] % 16 * QUAD
+    top, left = place_of(code)
     vector = f"<{QUAD} x {element}>"
     zero = Value(code, "zeroinitializer", vector)
     sums: dict[tuple[int, int], Variable] = {}
@@ -173,11 +187,11 @@ def text_of(element: str, rows: int, columns: int, loaders: str, scattered: bool
             loader.store(values, other * (DEPTH * loader.pitch))
         turn.set(other)
         code.wait()
-    for i in range(QUAD * down):
-        row = first_row + top + (i // QUAD * 64 + i % QUAD)
-        for j in range(across):
-            total = sums[i, j].get()
-            for n in range(QUAD):
-                column = first_column + left + (j * 64 + n)
-                write_result(code, code.lane(total, n), row, column, batch, part, (element, result), scattered)
+    to_rows = [first_row + top + (h * 64 + i) for h in range(down) for i in range(QUAD)]
+    to_columns = [first_column + left + (h * 64 + n) for h in range(across) for n in range(QUAD)]
+    totals = [
+        [code.lane(total, n) for total in [sums[i, j].get() for j in range(across)] for n in range(QUAD)]
+        for i in range(QUAD * down)
+    ]
+    write_results(code, totals, to_rows, to_columns, batch, part, (element, result), scattered)
     return code.whole()

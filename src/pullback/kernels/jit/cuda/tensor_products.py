@@ -10,13 +10,15 @@ alike when counted in words. Loaders, edges, strides, batches and parts are thos
 from __future__ import annotations
 
 from pullback.kernels.jit.cuda.grid import SHARED, THREADS, WARP, Grid
-from pullback.kernels.jit.cuda.products import INTEGERS, NUMBERS, POINTERS, batch_and_part, write_result
+from pullback.kernels.jit.cuda.products import INTEGERS, NUMBERS, POINTERS, batch_and_part, write_results
 from pullback.kernels.jit.language.code import Value, Variable
 
 WORDS = 16
 PITCH = 20
 KINDS = {"half": "f32.f32", "bfloat": "bf16", "float": "tf32"}
 """What LLVM calls the instruction: for float16 by what it adds to and what it gives."""
+MATRICES = "ldmatrix.sync.aligned.m8n8.x4{turned}.shared.b16 {{$0, $1, $2, $3}}, [$4+{skipped}];"
+"""Written out, as LLVM would keep the sum of an address and a distance in a register for each distance there is."""
 RESULT = "{float, float, float, float}"
 
 
@@ -30,7 +32,7 @@ class Loader:
         self.per = 1 if element == "float" else 2
         """Elements of a word."""
         self.stored = "i32" if element == "float" else "i16"
-        limit = code["rows" if which == "A" else "columns"]
+        self.limit = code["rows" if which == "A" else "columns"]
         self.row_step, self.depth_step = (code["ar"], code["ac"]) if which == "A" else (code["bc"], code["br"])
         self.wide = 4 * self.per
         """Elements of 16 bytes."""
@@ -51,32 +53,23 @@ class Loader:
             self.places.append((row, word))
         self.idle = kind == "r" and tile // self.wide * WORDS < THREADS
         """Whether some threads have nothing to load."""
-        self.rows = [first + row for row, _ in self.places]
-        self.inside = [row < limit for row in self.rows]
-        if self.idle:
-            mine = [row < tile for row, _ in self.places]
-            self.mine = mine
-            self.inside = [
-                code.emit(f"and i1 {a.name}, {b.name}", "i1") for a, b in zip(self.inside, mine, strict=True)
-            ]
-        self.offsets = [self.row_offset(row, fits) for row, fits in zip(self.rows, self.inside, strict=True)]
+        self.mine = [row < tile for row, _ in self.places] if self.idle else []
+        self.offsets = [self.row_offset(first + row) for row, _ in self.places]
 
-    def row_offset(self, row: Value, fits: Value) -> Value:
-        """Where a row begins."""
-        if self.kind not in "tu":
-            return self.base + row * self.row_step
-        found = self.code.read(self.tables[0], self.code.select(fits, row, 0), "i32")
-        return self.base + self.code.convert(found, "i64")
+    def row_offset(self, row: Value) -> Value:
+        """Where a row begins; the first stands for those that do not exist, of which no result is written."""
+        row = self.code.select(row < self.limit, row, 0)
+        return self.base + row * self.row_step if self.kind not in "tu" else self.code.read(self.tables[0], row, "i32")
 
-    def read(self, offset: Value, depth: Value, fits: Value, stop: Value, count: int) -> Value:
-        """Elements as bits, zeros beyond the edge."""
+    def read(self, offset: Value, depth: Value, stop: Value, count: int) -> Value:
+        """Elements as bits, zeros beyond the depth."""
         code = self.code
-        fits = code.emit(f"and i1 {fits.name}, {(depth < stop).name}", "i1")
-        if self.kind in "tu":
-            step = code.convert(code.read(self.tables[1], code.select(fits, depth, 0), "i32"), "i64")
+        fits = depth < stop
+        if self.kind in "tu":  # tables go on beyond the depth, so that there is always something to read
+            step = code.read(self.tables[1], depth, "i32")
+            place = self.base + code.convert(offset + step, "i64")
         else:
-            step = depth * self.depth_step
-        place = code.select(fits, offset + step, 0)
+            place = code.select(fits, offset + depth * self.depth_step, 0)
         if count == 1:
             return code.select(fits, code.read(self.matrix, place, self.stored), 0)
         type = f"<{count} x {self.stored}>"
@@ -86,18 +79,18 @@ class Loader:
     def fetch(self, start: Value, stop: Value) -> list[list[Value]]:
         """The words of this thread, each load's: they begin at a depth that is counted in elements."""
         code, found = self.code, []
-        for (_, word), fits, offset in zip(self.places, self.inside, self.offsets, strict=True):
+        for (_, word), offset in zip(self.places, self.offsets, strict=True):
             depth = start + word * self.per
             if self.kind == "k":
-                bits = self.read(offset, depth, fits, stop, self.wide)
+                bits = self.read(offset, depth, stop, self.wide)
                 words = code.emit(f"bitcast {bits} to <4 x i32>", "<4 x i32>")
                 parts = [code.lane(words, j) for j in range(4)]
             elif self.kind == "r":
-                several = [self.read(offset, depth + j, fits, stop, self.wide) for j in range(self.per)]
+                several = [self.read(offset, depth + j, stop, self.wide) for j in range(self.per)]
                 parts = [self.word([code.lane(one, j) for one in several]) for j in range(self.wide)]
             else:
-                parts = [self.word([self.read(offset, depth + j, fits, stop, 1) for j in range(self.per)])]
-            found.append([self.rounded(part) for part in parts])
+                parts = [self.word([self.read(offset, depth + j, stop, 1) for j in range(self.per)])]
+            found.append(parts)
         return found
 
     def word(self, parts: list[Value]) -> Value:
@@ -108,17 +101,22 @@ class Loader:
         return low | (high << 16)
 
     def rounded(self, word: Value) -> Value:
-        """A float to the nearest of ten bits behind the point; infinities and nans stay what they are."""
+        """A float to the nearest of ten bits behind the point: tensor cores leave out what is behind them.
+
+        Infinities and nans stay what they are.
+        """
         if self.element != "float":
             return word
-        finite = self.code.compare("ne", word & 0x7F800000, 0x7F800000)
-        return self.code.select(finite, (word + 0x1000) & -0x2000, word)
+        code = self.code
+        number = code.emit(f"bitcast {word} to float", "float")
+        size = code.call("llvm.fabs.f32", "float", number)
+        return code.select(code.compare("lt", size, float("inf")), word + 0x1000, word)
 
     def store(self, loads: list[list[Value]], buffer: Value) -> None:
         """Put the words into one of the two rooms."""
         code = self.code
         for nr, (parts, (row, word)) in enumerate(zip(loads, self.places, strict=True)):
-            at = buffer + row * PITCH + word
+            at, parts = buffer + row * PITCH + word, [self.rounded(part) for part in parts]
             if self.kind == "k":
                 whole = Value(code, "poison", "<4 x i32>")
                 for j, part in enumerate(parts):
@@ -135,30 +133,41 @@ class Loader:
         for j, part in enumerate(parts):
             self.code.do(f"store {part}, {self.code.where(self.room, at + j * PITCH, 'i32', SHARED)}, align 4")
 
-    def get(self, buffer: Value, row: Value, word: int) -> Value:
-        """A word of a row."""
-        return self.code.read(self.room, buffer + row * PITCH + word, "i32", space=SHARED)
+
+def matrices(code: Grid, base: Value, skipped: int, turned: bool = False) -> list[Value]:
+    """Four matrices of 8 x 8 halves, or 8 x 4 words, as operands: each lane says where a row of one begins."""
+    several = "{i32, i32, i32, i32}"
+    text = MATRICES.format(turned=".trans" * turned, skipped=skipped)
+    asm = f'asm sideeffect "{text}", "=r,=r,=r,=r,l,~{{memory}}"'
+    made = code.emit(f"call {several} {asm}({base}) convergent", several)
+    return [code.emit(f"extractvalue {made}, {k}", "i32") for k in range(4)]
 
 
-def name_of(element: str, tile: int, loaders: str, scattered: bool, result: str) -> str:
+def name_of(element: str, rows: int, columns: int, loaders: str, scattered: bool, result: str) -> str:
     """The name of a kernel."""
-    return f"tensor_product_{element}_{tile}_{loaders}{'t' if scattered else ''}_{result}"
+    return f"tensor_product_{element}_{rows}x{columns}_{loaders}{'t' if scattered else ''}_{result}"
 
 
-def text_of(element: str, tile: int, loaders: str, scattered: bool, result: str) -> str:
+def text_of(element: str, rows: int, columns: int, loaders: str, scattered: bool, result: str) -> str:
     """The module: a tile of so many rows and columns."""
-    code = Grid(name_of(element, tile, loaders, scattered, result), POINTERS, INTEGERS, NUMBERS)
+    code = Grid(name_of(element, rows, columns, loaders, scattered, result), POINTERS, INTEGERS, NUMBERS)
     code.for_blocks_of(THREADS, 2)
     batch, part, start, stop = batch_and_part(code)
-    first_row, first_column = code["y"] * tile, code["x"] * tile
-    for room in ("sa", "sb"):
+    first_row, first_column = code["y"] * rows, code["x"] * columns
+    for room, tile in (("sa", rows), ("sb", columns)):
         code.shared(room, 2 * tile * PITCH, "i32")
-    a = Loader(code, "A", loaders[0], element, tile, batch * code["ab"], first_row)
-    b = Loader(code, "B", loaders[1], element, tile, batch * code["bb"], first_column)
-    kind, down, across = KINDS[element], tile // 32, tile // 32
+    a = Loader(code, "A", loaders[0], element, rows, batch * code["ab"], first_row)
+    b = Loader(code, "B", loaders[1], element, columns, batch * code["bb"], first_column)
+    kind, down, across = KINDS[element], rows // 32, columns // 32
     lane, warp = code["thread"] & (WARP - 1), code["thread"] // WARP
-    group, pair = lane // 4, lane & 3
-    top, left = warp % 2 * (tile // 2), warp // 2 * (tile // 4)
+    top, left = warp % 2 * (rows // 2), warp // 2 * (columns // 4)
+    # Where the row of a matrix begins that this thread names: 16 rows of A, two times 8 columns of B, of 8 words each.
+    ours = (top + (lane & 15)) * PITCH + lane // 16 * 4
+    theirs = (left + (lane & 7) + lane // 16 * 8) * PITCH + lane // 8 % 2 * 4
+    places = [
+        code.emit(f"ptrtoint {code.where(room, place, 'i32', SHARED)} to i64", "i64")
+        for room, place in ((a.room, ours), (b.room, theirs))
+    ]
     sums: dict[tuple[int, int, int], Variable] = {}
     for i in range(down):
         for j in range(across):
@@ -174,36 +183,31 @@ def text_of(element: str, tile: int, loaders: str, scattered: bool, result: str)
     with code.loop(start, stop, WORDS * a.per) as k0:
         now = turn.get()
         coming = [loader.fetch(k0 + WORDS * a.per, stop) for loader in (a, b)]
-        here = now * (tile * PITCH) + pair
+        here = [place + now * (tile * PITCH * 4) for place, tile in zip(places, (rows, columns), strict=True)]
         for word in range(0, WORDS, 8):
-            ours, theirs = [], []
-            for i in range(down):
-                rows = [top + group + (i * 16 + h) for h in (0, 8)]
-                ours.append([a.get(here, rows[h], word + w) for w in (0, 4) for h in (0, 1)])
-            for j in range(across):
-                column = left + group + j * 8
-                theirs.append([b.get(here, column, word + w) for w in (0, 4)])
+            lines = [matrices(code, here[0], (i * 16 * PITCH + word) * 4) for i in range(down)]
+            pairs = [matrices(code, here[1], (j * 8 * PITCH + word) * 4) for j in range(0, across, 2)]
             for i in range(down):
                 for j in range(across):
-                    given = [as_operand(code, x, operand) for x in (*ours[i], *theirs[j])]
+                    given = [as_operand(code, x, operand) for x in (*lines[i], *pairs[j // 2][j % 2 * 2 :][:2])]
                     before = [sums[i, j, q].get() for q in range(4)]
                     made = code.emit(f"call {RESULT} @{name}({', '.join(map(str, [*given, *before]))})", RESULT)
                     for q in range(4):
                         sums[i, j, q].set(code.emit(f"extractvalue {made}, {q}", "float"))
         other = 1 - now
         for loader, values in zip((a, b), coming, strict=True):
-            loader.store(values, other * (tile * PITCH))
+            loader.store(values, other * (loader.tile * PITCH))
         turn.set(other)
         code.wait()
-    for i in range(down):
-        for j in range(across):
-            for q in range(4):
-                row = first_row + top + group + (i * 16 + q // 2 * 8)
-                column = first_column + left + pair * 2 + (j * 8 + q % 2)
-                write_result(code, sums[i, j, q].get(), row, column, batch, part, (element, result), scattered)
+    to_rows = [first_row + top + lane // 4 + (i * 16 + h * 8) for i in range(down) for h in range(2)]
+    to_columns = [first_column + left + (lane & 3) * 2 + (j * 8 + e) for j in range(across) for e in range(2)]
+    totals = [
+        [sums[i, j, 2 * h + e].get() for j in range(across) for e in range(2)] for i in range(down) for h in range(2)
+    ]
+    write_results(code, totals, to_rows, to_columns, batch, part, (element, result), scattered)
     return code.whole()
 
 
 def as_operand(code: Grid, word: Value, operand: str) -> Value:
     """A word as the instruction names it."""
-    return word if operand == "i32" else code.emit(f"bitcast {word} to {operand}", operand)
+    return word if word.type == operand else code.emit(f"bitcast {word} to {operand}", operand)
