@@ -13,6 +13,7 @@ import pytest
 import pullback as torch
 from pullback import nn
 from pullback.kernels.cuda.array import DeviceArray
+from pullback.kernels.cuda.device import required
 
 
 def on(place: str = "cuda:0") -> Any:
@@ -65,6 +66,31 @@ def test_factories_make_tensors_on_the_device() -> None:
         torch.full_like(x, 2),
     ]
     assert all(tensor.device == on() for tensor in like)
+
+
+@pytest.mark.parametrize("make", [
+    lambda: torch.empty(1000, device="cuda"),
+    lambda: torch.empty(2, 5, 10, 10, device="cuda", memory_format=torch.channels_last),
+    lambda: torch.empty_strided((10, 100), (1, 10), dtype=torch.bfloat16, device="cuda"),
+    lambda: torch.full((40, 25), -2.5, device="cuda"),
+    lambda: torch.full((1000,), 300, dtype=torch.int16, device="cuda"),
+    lambda: torch.ones(2, device="cuda").new_full((1000,), 1e-3),
+])  # fmt: skip
+def test_new_memory_is_not_copied_from_the_host(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted, there, sizes = make(), required(), []
+    upload = there.upload
+    monkeypatch.setattr(there, "upload", lambda *args: (sizes.append(args[2].nbytes), upload(*args))[1])
+    made = make()
+    assert sum(sizes) <= 16
+    assert (made.shape, made.stride(), made.dtype) == (wanted.shape, wanted.stride(), wanted.dtype)
+
+
+def test_arrays_of_one_number_have_that_number() -> None:
+    for value, dtype in ((2.5, None), (-7, None), (True, None), (1 + 2j, None), (300, torch.int16), (3.7, torch.half)):
+        host, there = (torch.full((3, 4), value, dtype=dtype, device=place) for place in ("cpu", "cuda"))
+        assert there.dtype is host.dtype and torch.equal(there.cpu(), host)
+    with pytest.raises(RuntimeError):
+        torch.full((2, 3), 300, dtype=torch.uint8, device="cuda")
 
 
 def test_views_share_memory_on_the_device() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ def read(value: Any) -> Any:
         found = known.get(value)
     except TypeError:  # what has no hash
         return OnHost(value)
-    if found is None and (named := BY_NAME.get(name_of(value))) is not None:
+    if found is None and (named := BY_NAME.get(name_of(getattr(value, "__wrapped__", value)))) is not None:
         found = known[value] = named(value)
     elif found is None:
         keys = [op.key for op in registry.values() if op.inplace is value]
@@ -104,6 +105,29 @@ class FilledLike(OnHost):
         return out
 
 
+class Unwritten(OnHost):
+    """A function that makes memory nobody has written: the host says how it lies, and nothing is copied."""
+
+    __slots__ = ()
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        outline = self.function(*args, **kwargs)
+        return empty(outline.shape, outline.dtype, outline.strides)
+
+
+class Filled(OnHost):
+    """`filled_array` of ops/create/filled.py: an array of one number, which the host converts."""
+
+    __slots__ = ()
+
+    def __call__(self, /, shape: Any, value: Any, target: Any) -> Any:
+        if target.packed or math.prod(shape) < 2:
+            return super().__call__(shape, value, target)
+        out = empty(shape, target.stored)
+        out[...] = self.function((2,), value, target)[0]
+        return out
+
+
 class Copied(OnHost):
     """`copied` of ops/create/copy.py: what lies without gaps on the host is uploaded from where it is."""
 
@@ -138,6 +162,9 @@ class Repeated(OnHost):
 BY_NAME = {
     "numpy.repeat": Repeated,
     "kernels.numpy.index.subscript.is_inside": Inside,
+    "ops.create.filled.empty_array": Unwritten,
+    "ops.create.filled.strided_array": Unwritten,
+    "ops.create.filled.filled_array": Filled,
     "ops.create.like.filled_like": FilledLike,
     "ops.create.copy.copied": Copied,
 }
