@@ -38,6 +38,30 @@ def test_softmax_of_rows_longer_than_a_block_can_share() -> None:
     agree(lambda x: torch.softmax(x, -1), numbers(2, 9000))
 
 
+LONG = [(2, 17001, torch.float32), (1, 20004, torch.float32), (2, 8300, torch.float64), (1, 33000, torch.bfloat16)]
+
+
+@pytest.mark.parametrize(("rows", "length", "dtype"), LONG)
+def test_rows_that_are_read_again(rows: int, length: int, dtype: Any) -> None:
+    x = numbers(rows, length, dtype=dtype)
+    x[0, length // 2] = -np.inf
+    for function in (torch.softmax, torch.log_softmax):
+        agree(lambda x, function=function: function(x, -1)[:, ::7], x)
+    if dtype is not torch.bfloat16:
+        x[0, length // 2] = 3
+        w, b = numbers(length, dtype=dtype), numbers(length, dtype=dtype) * 2
+        agree(lambda x, w, b: F.layer_norm(x, w.shape, w, b), x, w, b)
+        agree(lambda x: F.layer_norm(x, x.shape[-1:]), x)
+
+
+def test_long_rows_with_infinities_and_nans() -> None:
+    x = numbers(5, 16500)
+    x[0], x[1, :9000], x[2, 7], x[3, 16499] = -np.inf, -np.inf, np.inf, np.nan
+    for function in (torch.softmax, torch.log_softmax):
+        agree(lambda x, function=function: function(x, -1), x, grad=False)
+    agree(lambda x: torch.ops.aten._safe_softmax(x, -1), x[:2], grad=False)
+
+
 def test_softmax_of_rows_with_infinities() -> None:
     x = numbers(4, 40)
     x[1] = -np.inf

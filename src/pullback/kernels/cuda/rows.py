@@ -1,4 +1,6 @@
-"""Ops over rows on the device: softmax, layer_norm. Each row is read once: see jit/cuda/rows.py.
+"""Ops over rows on the device: softmax, layer_norm. Each row is read once where a block can hold it.
+
+See jit/cuda/rows.py, and long_rows.py for rows that are read again.
 
 On the emulated device the functions of `ORACLES` compute the same with NumPy.
 """
@@ -23,6 +25,10 @@ from pullback.kernels.cuda.pointwise import pointwise
 
 ELEMENTS = {"float32": "float", "float64": "double", "float16": "half", "bfloat16": "bfloat"}
 """LLVM's types of what rows are made of."""
+LONG = 1 << 17
+"""Elements of a row that one block may have, though most multiprocessors may then have none."""
+MANY = 100
+"""Rows of which all multiprocessors have some."""
 
 
 # ------------------------------------------------------------------ programs
@@ -96,8 +102,9 @@ ORACLES: dict[str, Callable[..., list[Any]]] = {
 }
 
 
-def are_rows(length: int, *arrays: Any) -> bool:
-    """True for arrays of one dtype whose rows lie one after the other, and are short enough to be held in registers."""
+def are_rows(length: int, *arrays: Any, held: bool = False) -> bool:
+    """True for arrays of one dtype whose rows lie one after the other, and are not so long and few that one block for
+    each is too little; with `held` they have to be short enough for registers."""
     first = arrays[0]
     return (
         room("cuda.rows") is not None
@@ -105,7 +112,11 @@ def are_rows(length: int, *arrays: Any) -> bool:
         and first.size > 0
         and length > 0
         and all([type(a) is DeviceArray and a.flags.c_contiguous and a.dtype == first.dtype for a in arrays])
-        and room("cuda.rows").shape_of(length, 1) is not None
+        and (
+            room("cuda.rows").shape_of(length, 1, held=True) is not None
+            if held
+            else length <= LONG or first.size // length >= MANY
+        )
     )
 
 
@@ -145,9 +156,14 @@ def run(
     wide = 16 // first.itemsize
     if length % wide or any([a.address % 16 for a in arrays]):
         wide = 1
-    threads, per = kernels.shape_of(length, wide)
     letters = ("w" if weight is not None else "") + ("b" if bias is not None else "")
-    key = (name, ELEMENTS[first.dtype.name], threads, per, wide, letters)
+    element, key = ELEMENTS[first.dtype.name], None
+    shape = kernels.shape_of(length, wide, element, name == "attention")
+    if shape is None:
+        kernels, key = room("cuda.long_rows"), (name, element, wide, letters)
+        threads = kernels.THREADS
+    else:
+        key, threads = (name, element, *shape, wide, letters), shape[0]
     index = first.device.index or 0
     ready = function(index, kernels.name_of(*key), lambda: kernels.text_of(*key))
     addresses = [a.address for a in (*reads, out)]

@@ -43,7 +43,7 @@ def weights_of(query: Any, key: Any, mask: Any, is_causal: bool, factor: float) 
             scores.shape
         )
         factor = 1.0
-    if not are_rows(scores.shape[-1], scores):
+    if not are_rows(scores.shape[-1], scores, held=True):
         return None
     kind = SINGLE if is_half(query.dtype) else query.dtype
     sums = empty((batch, heads, length), kind, None, query.device)

@@ -1,8 +1,8 @@
 """Programs over rows for a grid of threads: softmax and layer_norm, and their gradients.
 
 A row is held in registers, by a warp where it is short, by a block of 256 or 1024 threads where it is longer: it is
-read once and written once. Thread t has the elements t, t + threads, ... of the row, or neighbouring ones where a row
-can be read 16 bytes at a time.
+read once and written once; rows that are longer still are those of long_rows.py. Thread t has the elements t, t +
+threads, ... of the row, or neighbouring ones where a row can be read 16 bytes at a time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ from pullback.kernels.jit.language.elementary import FUNCTIONS
 PROGRAMS: dict[str, tuple[int, int, Callable[[Row], None]]] = {}
 """By name: how many arrays are read, how many are written, and what is computed."""
 LARGEST = 64
-"""Elements of a row that one thread holds."""
+"""Elements of a row that one thread holds, where there is no other way."""
+EASY = {WARP: 32, THREADS: 32, 1024: 16}
+"""Elements of a row that one thread holds without putting some aside, by how many threads share the row; of float64
+half as many. Longer rows are read again: see long_rows.py."""
 
 
 def program(reads: int, writes: int) -> Callable[[Callable[[Row], None]], Callable[[Row], None]]:
@@ -273,9 +276,15 @@ def layer_norm_backward(row: Row) -> None:
 # ------------------------------------------------------------------ kernels
 
 
-def shape_of(length: int, wide: int) -> tuple[int, int] | None:
-    """How many threads share a row, and how many elements each has; None for rows that are too long."""
-    for threads, most in ((WARP, 32), (THREADS, 32), (1024, LARGEST)):
+def shape_of(length: int, wide: int, element: str = "float", held: bool = False) -> tuple[int, int] | None:
+    """How many threads share a row, and how many elements each has; None for rows that are too long.
+
+    With `held` they have as many as need be, whatever they put aside.
+    """
+    for threads, easy in EASY.items():
+        most = easy if element != "double" else easy // 2
+        if held and threads == 1024:
+            most = LARGEST
         per = wide
         while per < most and per * threads < length:
             per *= 2
@@ -289,14 +298,16 @@ def name_of(program: str, element: str, threads: int, per: int, wide: int, param
     return f"{program}_{element}_{threads}_{per}_{wide}_{parameters}"
 
 
+def parameters_of(reads: int, writes: int) -> tuple[str, str, str]:
+    """The names of what a kernel is given: addresses, integers, numbers."""
+    arrays = [f"in{k}" for k in range(reads)] + [f"out{k}" for k in range(writes)]
+    return " ".join([*arrays, "weight", "bias", "mean", "rstd"]), "rows length period", "eps"
+
+
 def text_of(program: str, element: str, threads: int, per: int, wide: int, parameters: str) -> str:
     """The module. Arguments: what is read, what is written, weight, bias, mean, rstd; rows, length, period; eps."""
     reads, writes, compute = PROGRAMS[program]
-    pointers = (
-        [f"in{k}" for k in range(reads)] + [f"out{k}" for k in range(writes)] + ["weight", "bias", "mean", "rstd"]
-    )
-    name = name_of(program, element, threads, per, wide, parameters)
-    code = Grid(name, " ".join(pointers), "rows length period", "eps")
+    code = Grid(name_of(program, element, threads, per, wide, parameters), *parameters_of(reads, writes))
     code.for_blocks_of(max(threads, THREADS))
     compute(Row(code, element, threads, per, wide, parameters))
     return code.whole()
