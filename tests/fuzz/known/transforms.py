@@ -49,6 +49,7 @@ REFUSED = (
     "|Negation, the `-` operator, on a bool tensor|_backward.*: Expected grad_output to have non-zero size"
     "|derivative for aten::_embedding_bag_per_sample_weights_backward|ZeroTensors are immutable"
     r"|is not differentiable with respect to argument|as_strided_scatter is currentl"
+    "|addmv input tensors must have the same dtype"
     r"|Expected a proper Tensor but got None .* for argument #(0 'self'|1 'other')"
 )
 """Torch's errors for derivatives it could have."""

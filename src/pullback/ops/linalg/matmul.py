@@ -170,6 +170,7 @@ def check_mv(self: Array, vec: Array) -> None:
 def mv(self: Array, vec: Array) -> Array:
     """Multiply a matrix `(n, m)` by a vector `(m,)`; the result is a vector `(n,)`."""
     if self.ndim != 2 or vec.ndim != 1 or self.dtype is not vec.dtype or (self.dtype.kind == "b" and self.size):
+        check_mv(self, vec)  # nobody has, where a formula meets factors of two dtypes in addr
         raise different(self, vec)
     if self.size > LEAST_WORK and is_half(self.dtype):
         return self.astype(np.float32).dot(vec.astype(np.float32)).astype(self.dtype)

@@ -39,7 +39,7 @@ def check_weights(name: str, weights: Tensor, observations: int) -> None:
             f"cov(): expected {name} to have the same numel as there are observations in the input but got "
             f"{array.size} != {observations}"
         )
-    if array.size and array.min() < 0:
+    if array.size and not array.astype(np.float64).min() >= 0:  # nor may they be NaN, of which halves would warn
         raise RuntimeError(f"cov(): {name} cannot be negative")
 
 

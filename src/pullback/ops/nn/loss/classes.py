@@ -246,8 +246,9 @@ def cross_entropy(
     targets that count), 'sum' or 'none'; `size_average` and `reduce` are its older, deprecated spelling.
     """
     code = reduction_code(reduction, size_average, reduce)
-    label_smoothing = float(label_smoothing)  # a number of NumPy would make the loss float64
-    if not 0.0 <= label_smoothing <= 1.0:
+    # A number of NumPy would make the loss float64; what is not above zero, NaN too, smoothes nothing in torch.
+    label_smoothing = max(0.0, float(label_smoothing))
+    if label_smoothing > 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     class_dim = 0 if self._array.ndim == 1 else 1
     if self._array.shape == target._array.shape:
