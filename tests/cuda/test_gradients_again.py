@@ -9,6 +9,7 @@ import pullback as torch
 from pullback._modes import modes
 from pullback.kernels import jit
 from pullback.kernels.cuda.array import answers
+from pullback.kernels.cuda.device import required
 
 pytestmark = pytest.mark.skipif(not jit.available() or modes.active, reason="native code needs the compiler")
 
@@ -64,3 +65,16 @@ def test_a_gradient_of_a_type_that_does_not_fit_is_cast_and_summed() -> None:
         x = torch.ones(3, 4, device="cuda", dtype=torch.float64)
         (x * weight).sum().backward()
         assert weight.grad.dtype is torch.float32 and weight.grad.tolist() == [3.0] * 4  # type: ignore[union-attr]
+
+
+def test_gradients_that_have_to_be_cast_or_moved_are_copied_by_native_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = torch.randn(4, 6, device="cuda", requires_grad=True)
+    weight = torch.randn(6, device="cuda", requires_grad=True)
+    for turn in range(7):
+        with monkeypatch.context() as patch:
+            if turn == 6 and not required().emulated:
+                patch.setattr(answers, "write", lambda *args: pytest.fail("a copy by Python"))
+            (x.double().view(2, 2, 6).transpose(0, 1) * weight).sum().backward()
+        assert x.grad.dtype is weight.grad.dtype is torch.float32 and x.grad.stride() == (6, 1)  # type: ignore[union-attr]
+        np.testing.assert_allclose(x.grad.tolist(), [weight.tolist()] * 4, 1e-6)  # type: ignore[union-attr]
+        x.grad = weight.grad = None

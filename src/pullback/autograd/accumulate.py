@@ -203,6 +203,12 @@ def copy_like(array: Any, like: Any) -> Any:
         return array.copy()
     if array.shape != like.shape:  # the leaf was given another shape since
         return array.copy() if keeps_layout(array, like) else wrap(np.empty_like(like)).copy_(wrap(array))._array
+    made = array.by(laid_as, like) if type(array) is not ndarray and is_foreign(array) else None
+    return laid_as(array, like) if made is None else made
+
+
+def laid_as(array: Any, like: Any) -> Any:
+    """A copy of an array in the layout of another of its shape."""
     out = np.empty_like(like, dtype=array.dtype, order="K" if is_non_overlapping_and_dense(like) else "C")
     overwrite(out, array)
     return out

@@ -128,9 +128,7 @@ class DeviceArray(StridedArray):
         dtype = np.dtype(dtype)
         if not copy and dtype == self.dtype and (order == "K" or (order == "C" and self.flags.c_contiguous)):
             return self
-        out = like(self, dtype, order)
-        out[...] = self
-        return out
+        return answers.cast(self, dtype) if order == "K" else converted(self, dtype, order)
 
     def copy(self, order: str = "C") -> Any:
         """A copy."""
@@ -226,6 +224,13 @@ def like(array: Any, dtype: Any, order: str = "K") -> Any:
     return empty(array.shape, dtype, [steps[dims.index(d)] for d in range(array.ndim)], array.device)
 
 
+def converted(array: Any, dtype: Any, order: str = "K") -> Any:
+    """A copy in a dtype, its memory in the order NumPy's letter says."""
+    out = like(array, dtype, order)
+    out[...] = array
+    return out
+
+
 def filled(shape: Sequence[int], dtype: Any, value: Any, place: device | None = None) -> Any:
     """A new array, every element a number."""
     out = empty(shape, dtype, None, place)
@@ -245,6 +250,7 @@ class Answers:
     function: Any
     download: Any
     upload: Any
+    cast: Any
     indexed: Any
     write: Any
     write_at: Any

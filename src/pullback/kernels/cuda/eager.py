@@ -29,13 +29,14 @@ from pullback._runtime.builtins import bare, stepping
 from pullback._runtime.quiet import quiet
 from pullback._tensor import Tensor
 from pullback.autograd import numbering
+from pullback.autograd.accumulate import laid_as
 from pullback.autograd.api import backward, implicit_grad
 from pullback.autograd.engine import execute
 from pullback.autograd.node import AccumulateGrad, Node
 from pullback.autograd.tracebacks import trim
 from pullback.kernels.cuda import random as random  # whose draws stand for the host's
 from pullback.kernels.cuda import update as update  # which does the steps of optimizers
-from pullback.kernels.cuda.array import DeviceArray
+from pullback.kernels.cuda.array import DeviceArray, answers, converted
 from pullback.kernels.cuda.calls import categories as categories  # which are drawn as torch draws them
 from pullback.kernels.cuda.calls import steps as steps  # which does them for all parameters at once
 from pullback.kernels.cuda.calls import writing as writing  # which does ops in place
@@ -451,13 +452,26 @@ def operation(name: str, reflected: bool) -> Any:
 
 def by(self: DeviceArray, function: Any, *args: Any) -> Any:
     """What a function of arrays that plain backward calls makes of this array; None to compute it on tensors."""
-    return sum_of_columns()(self) if function is column_sums and self.size else None
+    return recorded(BY[function])(self, *args) if function in BY and self.size else None
+
+
+BY: dict[Any, Any] = {column_sums: lambda array: reduced("sum", array, 0, False), laid_as: laid_as}
+"""The gradient of a bias, and a copy of a gradient that lies as its leaf."""
 
 
 @cache
-def sum_of_columns() -> Any:
-    """The gradient of a bias: sums along the first dimension."""
-    return recorder(lambda array: reduced("sum", array, 0, False), lambda compute: compute)
+def recorded(function: Any) -> Any:
+    """A function of arrays, done again by native code."""
+    return recorder(function, lambda compute: compute)
+
+
+@cache
+def casting(dtype: Any) -> Any:
+    """What copies arrays in a dtype."""
+    return recorded(lambda array: converted(array, dtype))
+
+
+answers.cast = lambda array, dtype: casting(dtype)(array)
 
 
 DeviceArray.by = by  # type: ignore[method-assign]
