@@ -449,3 +449,22 @@ def test_a_step_of_a_backward_pass_that_was_done_is_done_again_by_native_code(mo
     last = step()
     for one, other in zip(first, last, strict=True):
         assert torch.allclose(one, other, atol=1e-5)
+
+
+def test_words_of_numpy_that_came_before_are_launched_by_native_code() -> None:
+    for seed in range(4):
+        torch.manual_seed(seed)
+        x, y = torch.rand(3, 4), torch.rand(3, 4).t().contiguous().t()
+        here, there = (x.numpy(), y.numpy()), (x.cuda()._array, y.cuda()._array)
+        for function in (np.multiply, np.less, np.arctan2):
+            before, made = launches(), function(*there)
+            np.testing.assert_allclose(made.on_host(), function(*here), 1e-6)
+            assert launches() == before + 1 or not seed
+        for number in (np.float32(0.3), 0.3, 2, np.float64(0.3)):
+            made, wanted = np.multiply(there[0], number), np.multiply(here[0], number)
+            np.testing.assert_allclose(made.on_host(), wanted, 1e-6)
+            assert made.dtype == wanted.dtype
+        before = launches()
+        assert np.subtract(there[0], there[1], there[0]) is there[0]
+        assert launches() == before + 1 or not seed
+        np.testing.assert_allclose(there[0].on_host(), np.subtract(*here), 1e-6, 1e-7)

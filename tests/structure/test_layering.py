@@ -40,7 +40,13 @@ LAYERS: list[tuple[str, list[str]]] = [
     ("4 on the engine", ["autograd.functional", "autograd.gradcheck", "func", "printing", "serialization", "show"]),
     (
         "4 ops on a CUDA device",
-        ["kernels.cuda.eager", "kernels.cuda.calls.lanes", "kernels.cuda.random", "kernels.cuda.calls.categories"],
+        [
+            "kernels.cuda.eager",
+            "kernels.cuda.calls.again",
+            "kernels.cuda.calls.lanes",
+            "kernels.cuda.random",
+            "kernels.cuda.calls.categories",
+        ],
     ),
     (
         "4 namespaces of ops",

@@ -41,7 +41,28 @@ FACTS = {"shape", "ndim", "size", "iscomplexobj", "isrealobj", "result_type", "c
 
 
 def ufunc(function: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What a ufunc makes of arrays of which some are on the device."""
+    """What a ufunc makes of arrays of which some are on the device; what came before, native code does again."""
+    if method != "__call__":
+        return computed(function, method, inputs, kwargs)
+    if not kwargs:
+        return arrays.answers.call(function, *[plain(value, inputs) for value in inputs])
+    first, outs = inputs[0], kwargs.get("out", ())
+    if len(kwargs) == len(outs) == 1 and outs[0] is first and type(first) is DeviceArray:
+        arrays.answers.into(function, *[plain(value, inputs) for value in inputs])
+        return first
+    return computed(function, method, inputs, kwargs)
+
+
+def plain(value: Any, inputs: tuple[Any, ...]) -> Any:
+    """A number of NumPy's in the dtype of the array beside it as Python's, which stand for that dtype."""
+    if type(value) is np.float32 or type(value) is np.float64:
+        if all([one is value or (type(one) is DeviceArray and one.dtype == value.dtype) for one in inputs]):
+            return float(value)
+    return value
+
+
+def computed(function: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The same in full."""
     outs = kwargs.pop("out", ())
     target = inputs[0] if method == "at" else None
     writes = [out for out in outs if out is not None] if target is None else [target]

@@ -251,6 +251,8 @@ class Answers:
     download: Any
     upload: Any
     cast: Any
+    call: Any
+    into: Any
     indexed: Any
     write: Any
     write_at: Any

@@ -29,14 +29,14 @@ from pullback._runtime.builtins import bare, stepping
 from pullback._runtime.quiet import quiet
 from pullback._tensor import Tensor
 from pullback.autograd import numbering
-from pullback.autograd.accumulate import laid_as
 from pullback.autograd.api import backward, implicit_grad
 from pullback.autograd.engine import execute
 from pullback.autograd.node import AccumulateGrad, Node
 from pullback.autograd.tracebacks import trim
 from pullback.kernels.cuda import random as random  # whose draws stand for the host's
 from pullback.kernels.cuda import update as update  # which does the steps of optimizers
-from pullback.kernels.cuda.array import DeviceArray, answers, converted
+from pullback.kernels.cuda.array import DeviceArray
+from pullback.kernels.cuda.calls import again as again  # which does what arrays answer
 from pullback.kernels.cuda.calls import categories as categories  # which are drawn as torch draws them
 from pullback.kernels.cuda.calls import steps as steps  # which does them for all parameters at once
 from pullback.kernels.cuda.calls import writing as writing  # which does ops in place
@@ -54,9 +54,7 @@ from pullback.kernels.cuda.kind import (
     on_arrays,
     outlines,
 )
-from pullback.kernels.cuda.native import reduced
 from pullback.kernels.cuda.quick import Refused, launcher, recorder, viewer
-from pullback.kernels.numpy.reduce.dims import column_sums
 
 bare_tensor, bare_array = bare(DeviceTensor), bare(DeviceArray)
 functions: dict[Op, Any] = {}
@@ -438,46 +436,6 @@ def tensor_backward(
         raise
 
 
-def operation(name: str, reflected: bool) -> Any:
-    """A Python operator of arrays, which the engine and formulas use: launched as the op is."""
-
-    @cache
-    def launch() -> Any:
-        return launcher(ARITHMETIC[name], ARITHMETIC[name])
-
-    if reflected:
-        return lambda self, other: launch()(other, self)
-    return lambda self, other: launch()(self, other)
-
-
-def by(self: DeviceArray, function: Any, *args: Any) -> Any:
-    """What a function of arrays that plain backward calls makes of this array; None to compute it on tensors."""
-    return recorded(BY[function])(self, *args) if function in BY and self.size else None
-
-
-BY: dict[Any, Any] = {column_sums: lambda array: reduced("sum", array, 0, False), laid_as: laid_as}
-"""The gradient of a bias, and a copy of a gradient that lies as its leaf."""
-
-
-@cache
-def recorded(function: Any) -> Any:
-    """A function of arrays, done again by native code."""
-    return recorder(function, lambda compute: compute)
-
-
-@cache
-def casting(dtype: Any) -> Any:
-    """What copies arrays in a dtype."""
-    return recorded(lambda array: converted(array, dtype))
-
-
-answers.cast = lambda array, dtype: casting(dtype)(array)
-
-
-DeviceArray.by = by  # type: ignore[method-assign]
-for _name, _ufunc in (("add", "add"), ("sub", "subtract"), ("mul", "multiply"), ("truediv", "divide")):
-    setattr(DeviceArray, f"__{_name}__", operation(_ufunc, False))
-    setattr(DeviceArray, f"__r{_name}__", operation(_ufunc, True))
 DeviceTensor.backward = tensor_backward  # type: ignore[attr-defined]
 DeviceArray.steps_on_arrays = True
 kinds["cuda"] = DeviceArray

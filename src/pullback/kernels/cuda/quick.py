@@ -24,7 +24,7 @@ from pullback.kernels.cuda.device import placed, required
 from pullback.kernels.cuda.front import Front
 from pullback.kernels.cuda.launch import BLOCK, window
 from pullback.kernels.cuda.memory import pool_of
-from pullback.kernels.cuda.pointwise import Expression, Recipe, ready, written_as
+from pullback.kernels.cuda.pointwise import Expression, Recipe, ready, written_as, written_to
 from pullback.kernels.cuda.recording import ARGUMENT, RESULT, apart, as_words, recorded
 from pullback.kernels.jit.language.expression import evaluate
 
@@ -79,6 +79,29 @@ def launcher(
         front = None
         return own  # type: ignore[no-any-return]
     return front.computing(own, recipes)
+
+
+def writer(called: Callable[..., Any], otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    """The builtin of a pointwise function that is written to its first argument; what no kernel can, is `otherwise`'s.
+
+    It answers () where native code has done it.
+    """
+    recipes: dict[Any, Any] = {}
+
+    def compute(*args: Any) -> Any:
+        done = written_to(called, args, {}, args[0]) if args[0].size else None
+        if done is None:
+            return otherwise(*args)
+        if front is not None:
+            remember(front, recipes, args, args[0], *done, ARGUMENT)
+        return ()
+
+    maker_on(placed(0))
+    front = pool_of(0).front
+    if not isinstance(front, Front):
+        front = None
+        return compute
+    return front.computing(compute, recipes)
 
 
 def key_of(args: tuple[Any, ...]) -> tuple[Any, ...] | None:

@@ -7,10 +7,7 @@ first such call on.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
-
-import numpy as np
 
 from pullback._arrays.memory import overlaps_itself
 from pullback._modes import detours, is_grad_enabled
@@ -32,7 +29,6 @@ from pullback.kernels.cuda.memory import pool_of
 from pullback.kernels.cuda.pointwise import written_to
 from pullback.kernels.cuda.quick import remember
 from pullback.kernels.cuda.recording import ARGUMENT
-from pullback.ops.pointwise.arithmetic import add
 
 PLAIN = frozenset({float, int, bool, type(None), str})
 """Classes of arguments by whose values calls are told apart."""
@@ -286,18 +282,5 @@ def begun(op: Op, self: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     return road_of(op)(self, *args, **kwargs) if op.overwrites is None else NotImplemented
 
 
-@cache
-def adding() -> Any:
-    """What adds one array to another, in place."""
-    return launcher(add.op)
-
-
-def gather(self: DeviceArray, other: Any) -> None:
-    """Add a gradient to one that is there."""
-    if type(other) is not DeviceArray or adding()(self, other) is None:
-        np.add(self, other, self)  # type: ignore[call-overload]
-
-
-DeviceArray.gather = gather  # type: ignore[method-assign]
 DeviceArray.written = staticmethod(written)  # type: ignore[method-assign]
 elsewhere |= {DeviceTensor: begun, DeviceParameter: begun}
