@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from pullback.kernels.compiled import room
+from pullback.kernels.cuda.native import WAVES
 
 from .test_kernels import expression
 from .test_kernels import kernels as described
@@ -141,6 +142,14 @@ def test_rows_reductions_and_random_numbers_are_assembled(tmp_path: Path) -> Non
     texts += [philox.text_of(kind, near) for kind in philox.KINDS for near in (False, True)]
     for name, said in assembled(texts, [OLDEST, NEWEST], tmp_path).items():
         assert said.aside <= 8, name
+
+
+def test_a_multiprocessor_has_registers_for_as_many_blocks_of_sums_as_make_whole_waves(tmp_path: Path) -> None:
+    reductions = room("cuda.reductions")
+    texts = [reductions.text_of("sum", *key) for key in (("float", 0, 1, False, 4), ("double", 0, 1, False, 2))]
+    for said in assembled(texts, [NEWEST], tmp_path).values():
+        assert WAVES % (132 * reductions.BLOCKS) == 0 and not said.aside
+        assert said.registers * reductions.BLOCKS * reductions.THREADS <= 65536
 
 
 def test_sorts_scans_and_other_kernels_are_assembled(tmp_path: Path) -> None:

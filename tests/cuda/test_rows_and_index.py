@@ -38,6 +38,14 @@ def test_softmax_of_rows_longer_than_a_block_can_share() -> None:
     agree(lambda x: torch.softmax(x, -1), numbers(2, 9000))
 
 
+@pytest.mark.parametrize("count", [4, 1020, 4096, 16388, 20004, 50001])
+def test_reductions_of_any_length(count: int) -> None:
+    for x in (numbers(count), numbers(count).to(torch.float64)):
+        agree(lambda x: (x.sum(), x.amax(), x.view(1, -1).sum(1)), x, grad=False)
+    ones = torch.ones(count, dtype=torch.int64)
+    agree(lambda x: (x.sum(), x.amin()), ones, grad=False)
+
+
 LONG = [(2, 17001, torch.float32), (1, 20004, torch.float32), (2, 8300, torch.float64), (1, 33000, torch.bfloat16)]
 
 

@@ -8,7 +8,7 @@ declare i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
 declare i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()
 declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)
 
-define ptx_kernel void @reduce_max_double_1_2_columns(ptr addrspace(1) %a, ptr addrspace(1) %out, i64 %results, i64 %count, i64 %parts, i64 %od0, i64 %os0, i64 %id0, i64 %id1, i64 %is0, i64 %is1) {
+define ptx_kernel void @reduce_max_double_1_2_columns(ptr addrspace(1) %a, ptr addrspace(1) %out, i64 %results, i64 %count, i64 %parts, i64 %od0, i64 %os0, i64 %id0, i64 %id1, i64 %is0, i64 %is1) "nvvm.maxntid"="256" {
 entry:
   %m8 = alloca double, align 64
   %m21 = alloca double, align 64
@@ -19,7 +19,6 @@ entry:
   %m26 = alloca double, align 64
   %m27 = alloca double, align 64
   %m31 = alloca i64, align 64
-  %m182 = alloca i64, align 64
   %t32 = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
   %t = zext i32 %t32 to i64
   %b32 = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
@@ -216,142 +215,280 @@ L29:
   store i64 %v178, ptr %m31
   br label %L28
 L30:
-  store i64 %v20, ptr %m182
-  br label %L179
-L179:
-  %v183 = load i64, ptr %m182
-  %v184 = icmp slt i64 %v183, %v18
-  br i1 %v184, label %L180, label %L181
+  %v179 = icmp slt i64 %v20, %v18
+  br i1 %v179, label %L180, label %L181
 L180:
-  %v185 = load double, ptr %m8
-  %v186 = mul i64 %v183, %v10
-  %v187 = add i64 %v12, %v186
-  %v188 = sdiv i64 %v187, %id1
-  %v189 = mul i64 %v188, %id1
-  %v190 = sub i64 %v187, %v189
-  %v191 = mul i64 %v190, %is1
-  %v192 = add i64 0, %v191
-  %v193 = mul i64 %v188, %is0
-  %v194 = add i64 %v192, %v193
-  %v195 = add i64 %v7, %v194
-  %v196 = getelementptr double, ptr addrspace(1) %a, i64 %v195
-  %v197 = load double, ptr addrspace(1) %v196, align 8
-  %v198 = fcmp ule double %v185, %v197
-  %v199 = select i1 %v198, double %v197, double %v185
-  %v200 = fcmp uno double %v185, %v185
-  %v201 = select i1 %v200, double %v185, double %v199
-  store double %v201, ptr %m8
-  %v202 = add i64 %v183, 1
-  store i64 %v202, ptr %m182
-  br label %L179
+  %v182 = sub i64 %v18, 1
+  %v183 = add i64 %v20, 0
+  %v184 = icmp slt i64 %v183, %v18
+  %v185 = add i64 %v20, 1
+  %v186 = icmp slt i64 %v185, %v18
+  %v187 = add i64 %v20, 2
+  %v188 = icmp slt i64 %v187, %v18
+  %v189 = add i64 %v20, 3
+  %v190 = icmp slt i64 %v189, %v18
+  %v191 = add i64 %v20, 4
+  %v192 = icmp slt i64 %v191, %v18
+  %v193 = add i64 %v20, 5
+  %v194 = icmp slt i64 %v193, %v18
+  %v195 = add i64 %v20, 6
+  %v196 = icmp slt i64 %v195, %v18
+  %v197 = add i64 %v20, 0
+  %v198 = select i1 %v184, i64 %v197, i64 %v182
+  %v199 = mul i64 %v198, %v10
+  %v200 = add i64 %v12, %v199
+  %v201 = sdiv i64 %v200, %id1
+  %v202 = mul i64 %v201, %id1
+  %v203 = sub i64 %v200, %v202
+  %v204 = mul i64 %v203, %is1
+  %v205 = add i64 0, %v204
+  %v206 = mul i64 %v201, %is0
+  %v207 = add i64 %v205, %v206
+  %v208 = add i64 %v7, %v207
+  %v209 = getelementptr double, ptr addrspace(1) %a, i64 %v208
+  %v210 = load double, ptr addrspace(1) %v209, align 8
+  %v211 = add i64 %v20, 1
+  %v212 = select i1 %v186, i64 %v211, i64 %v182
+  %v213 = mul i64 %v212, %v10
+  %v214 = add i64 %v12, %v213
+  %v215 = sdiv i64 %v214, %id1
+  %v216 = mul i64 %v215, %id1
+  %v217 = sub i64 %v214, %v216
+  %v218 = mul i64 %v217, %is1
+  %v219 = add i64 0, %v218
+  %v220 = mul i64 %v215, %is0
+  %v221 = add i64 %v219, %v220
+  %v222 = add i64 %v7, %v221
+  %v223 = getelementptr double, ptr addrspace(1) %a, i64 %v222
+  %v224 = load double, ptr addrspace(1) %v223, align 8
+  %v225 = add i64 %v20, 2
+  %v226 = select i1 %v188, i64 %v225, i64 %v182
+  %v227 = mul i64 %v226, %v10
+  %v228 = add i64 %v12, %v227
+  %v229 = sdiv i64 %v228, %id1
+  %v230 = mul i64 %v229, %id1
+  %v231 = sub i64 %v228, %v230
+  %v232 = mul i64 %v231, %is1
+  %v233 = add i64 0, %v232
+  %v234 = mul i64 %v229, %is0
+  %v235 = add i64 %v233, %v234
+  %v236 = add i64 %v7, %v235
+  %v237 = getelementptr double, ptr addrspace(1) %a, i64 %v236
+  %v238 = load double, ptr addrspace(1) %v237, align 8
+  %v239 = add i64 %v20, 3
+  %v240 = select i1 %v190, i64 %v239, i64 %v182
+  %v241 = mul i64 %v240, %v10
+  %v242 = add i64 %v12, %v241
+  %v243 = sdiv i64 %v242, %id1
+  %v244 = mul i64 %v243, %id1
+  %v245 = sub i64 %v242, %v244
+  %v246 = mul i64 %v245, %is1
+  %v247 = add i64 0, %v246
+  %v248 = mul i64 %v243, %is0
+  %v249 = add i64 %v247, %v248
+  %v250 = add i64 %v7, %v249
+  %v251 = getelementptr double, ptr addrspace(1) %a, i64 %v250
+  %v252 = load double, ptr addrspace(1) %v251, align 8
+  %v253 = add i64 %v20, 4
+  %v254 = select i1 %v192, i64 %v253, i64 %v182
+  %v255 = mul i64 %v254, %v10
+  %v256 = add i64 %v12, %v255
+  %v257 = sdiv i64 %v256, %id1
+  %v258 = mul i64 %v257, %id1
+  %v259 = sub i64 %v256, %v258
+  %v260 = mul i64 %v259, %is1
+  %v261 = add i64 0, %v260
+  %v262 = mul i64 %v257, %is0
+  %v263 = add i64 %v261, %v262
+  %v264 = add i64 %v7, %v263
+  %v265 = getelementptr double, ptr addrspace(1) %a, i64 %v264
+  %v266 = load double, ptr addrspace(1) %v265, align 8
+  %v267 = add i64 %v20, 5
+  %v268 = select i1 %v194, i64 %v267, i64 %v182
+  %v269 = mul i64 %v268, %v10
+  %v270 = add i64 %v12, %v269
+  %v271 = sdiv i64 %v270, %id1
+  %v272 = mul i64 %v271, %id1
+  %v273 = sub i64 %v270, %v272
+  %v274 = mul i64 %v273, %is1
+  %v275 = add i64 0, %v274
+  %v276 = mul i64 %v271, %is0
+  %v277 = add i64 %v275, %v276
+  %v278 = add i64 %v7, %v277
+  %v279 = getelementptr double, ptr addrspace(1) %a, i64 %v278
+  %v280 = load double, ptr addrspace(1) %v279, align 8
+  %v281 = add i64 %v20, 6
+  %v282 = select i1 %v196, i64 %v281, i64 %v182
+  %v283 = mul i64 %v282, %v10
+  %v284 = add i64 %v12, %v283
+  %v285 = sdiv i64 %v284, %id1
+  %v286 = mul i64 %v285, %id1
+  %v287 = sub i64 %v284, %v286
+  %v288 = mul i64 %v287, %is1
+  %v289 = add i64 0, %v288
+  %v290 = mul i64 %v285, %is0
+  %v291 = add i64 %v289, %v290
+  %v292 = add i64 %v7, %v291
+  %v293 = getelementptr double, ptr addrspace(1) %a, i64 %v292
+  %v294 = load double, ptr addrspace(1) %v293, align 8
+  %v295 = load double, ptr %m8
+  %v296 = select i1 %v184, double %v210, double 0xFFF0000000000000
+  %v297 = fcmp ule double %v295, %v296
+  %v298 = select i1 %v297, double %v296, double %v295
+  %v299 = fcmp uno double %v295, %v295
+  %v300 = select i1 %v299, double %v295, double %v298
+  store double %v300, ptr %m8
+  %v301 = load double, ptr %m21
+  %v302 = select i1 %v186, double %v224, double 0xFFF0000000000000
+  %v303 = fcmp ule double %v301, %v302
+  %v304 = select i1 %v303, double %v302, double %v301
+  %v305 = fcmp uno double %v301, %v301
+  %v306 = select i1 %v305, double %v301, double %v304
+  store double %v306, ptr %m21
+  %v307 = load double, ptr %m22
+  %v308 = select i1 %v188, double %v238, double 0xFFF0000000000000
+  %v309 = fcmp ule double %v307, %v308
+  %v310 = select i1 %v309, double %v308, double %v307
+  %v311 = fcmp uno double %v307, %v307
+  %v312 = select i1 %v311, double %v307, double %v310
+  store double %v312, ptr %m22
+  %v313 = load double, ptr %m23
+  %v314 = select i1 %v190, double %v252, double 0xFFF0000000000000
+  %v315 = fcmp ule double %v313, %v314
+  %v316 = select i1 %v315, double %v314, double %v313
+  %v317 = fcmp uno double %v313, %v313
+  %v318 = select i1 %v317, double %v313, double %v316
+  store double %v318, ptr %m23
+  %v319 = load double, ptr %m24
+  %v320 = select i1 %v192, double %v266, double 0xFFF0000000000000
+  %v321 = fcmp ule double %v319, %v320
+  %v322 = select i1 %v321, double %v320, double %v319
+  %v323 = fcmp uno double %v319, %v319
+  %v324 = select i1 %v323, double %v319, double %v322
+  store double %v324, ptr %m24
+  %v325 = load double, ptr %m25
+  %v326 = select i1 %v194, double %v280, double 0xFFF0000000000000
+  %v327 = fcmp ule double %v325, %v326
+  %v328 = select i1 %v327, double %v326, double %v325
+  %v329 = fcmp uno double %v325, %v325
+  %v330 = select i1 %v329, double %v325, double %v328
+  store double %v330, ptr %m25
+  %v331 = load double, ptr %m26
+  %v332 = select i1 %v196, double %v294, double 0xFFF0000000000000
+  %v333 = fcmp ule double %v331, %v332
+  %v334 = select i1 %v333, double %v332, double %v331
+  %v335 = fcmp uno double %v331, %v331
+  %v336 = select i1 %v335, double %v331, double %v334
+  store double %v336, ptr %m26
+  br label %L181
 L181:
-  %v203 = load double, ptr %m8
-  %v204 = load double, ptr %m21
-  %v205 = fcmp ule double %v203, %v204
-  %v206 = select i1 %v205, double %v204, double %v203
-  %v207 = fcmp uno double %v203, %v203
-  %v208 = select i1 %v207, double %v203, double %v206
-  store double %v208, ptr %m8
-  %v209 = load double, ptr %m8
-  %v210 = load double, ptr %m22
-  %v211 = fcmp ule double %v209, %v210
-  %v212 = select i1 %v211, double %v210, double %v209
-  %v213 = fcmp uno double %v209, %v209
-  %v214 = select i1 %v213, double %v209, double %v212
-  store double %v214, ptr %m8
-  %v215 = load double, ptr %m8
-  %v216 = load double, ptr %m23
-  %v217 = fcmp ule double %v215, %v216
-  %v218 = select i1 %v217, double %v216, double %v215
-  %v219 = fcmp uno double %v215, %v215
-  %v220 = select i1 %v219, double %v215, double %v218
-  store double %v220, ptr %m8
-  %v221 = load double, ptr %m8
-  %v222 = load double, ptr %m24
-  %v223 = fcmp ule double %v221, %v222
-  %v224 = select i1 %v223, double %v222, double %v221
-  %v225 = fcmp uno double %v221, %v221
-  %v226 = select i1 %v225, double %v221, double %v224
-  store double %v226, ptr %m8
-  %v227 = load double, ptr %m8
-  %v228 = load double, ptr %m25
-  %v229 = fcmp ule double %v227, %v228
-  %v230 = select i1 %v229, double %v228, double %v227
-  %v231 = fcmp uno double %v227, %v227
-  %v232 = select i1 %v231, double %v227, double %v230
-  store double %v232, ptr %m8
-  %v233 = load double, ptr %m8
-  %v234 = load double, ptr %m26
-  %v235 = fcmp ule double %v233, %v234
-  %v236 = select i1 %v235, double %v234, double %v233
-  %v237 = fcmp uno double %v233, %v233
-  %v238 = select i1 %v237, double %v233, double %v236
-  store double %v238, ptr %m8
-  %v239 = load double, ptr %m8
-  %v240 = load double, ptr %m27
-  %v241 = fcmp ule double %v239, %v240
-  %v242 = select i1 %v241, double %v240, double %v239
-  %v243 = fcmp uno double %v239, %v239
-  %v244 = select i1 %v243, double %v239, double %v242
-  store double %v244, ptr %m8
-  %v245 = getelementptr double, ptr addrspace(3) @shared, i64 %t
-  %v246 = load double, ptr %m8
-  store double %v246, ptr addrspace(3) %v245, align 8
+  %v337 = load double, ptr %m8
+  %v338 = load double, ptr %m21
+  %v339 = fcmp ule double %v337, %v338
+  %v340 = select i1 %v339, double %v338, double %v337
+  %v341 = fcmp uno double %v337, %v337
+  %v342 = select i1 %v341, double %v337, double %v340
+  store double %v342, ptr %m8
+  %v343 = load double, ptr %m8
+  %v344 = load double, ptr %m22
+  %v345 = fcmp ule double %v343, %v344
+  %v346 = select i1 %v345, double %v344, double %v343
+  %v347 = fcmp uno double %v343, %v343
+  %v348 = select i1 %v347, double %v343, double %v346
+  store double %v348, ptr %m8
+  %v349 = load double, ptr %m8
+  %v350 = load double, ptr %m23
+  %v351 = fcmp ule double %v349, %v350
+  %v352 = select i1 %v351, double %v350, double %v349
+  %v353 = fcmp uno double %v349, %v349
+  %v354 = select i1 %v353, double %v349, double %v352
+  store double %v354, ptr %m8
+  %v355 = load double, ptr %m8
+  %v356 = load double, ptr %m24
+  %v357 = fcmp ule double %v355, %v356
+  %v358 = select i1 %v357, double %v356, double %v355
+  %v359 = fcmp uno double %v355, %v355
+  %v360 = select i1 %v359, double %v355, double %v358
+  store double %v360, ptr %m8
+  %v361 = load double, ptr %m8
+  %v362 = load double, ptr %m25
+  %v363 = fcmp ule double %v361, %v362
+  %v364 = select i1 %v363, double %v362, double %v361
+  %v365 = fcmp uno double %v361, %v361
+  %v366 = select i1 %v365, double %v361, double %v364
+  store double %v366, ptr %m8
+  %v367 = load double, ptr %m8
+  %v368 = load double, ptr %m26
+  %v369 = fcmp ule double %v367, %v368
+  %v370 = select i1 %v369, double %v368, double %v367
+  %v371 = fcmp uno double %v367, %v367
+  %v372 = select i1 %v371, double %v367, double %v370
+  store double %v372, ptr %m8
+  %v373 = load double, ptr %m8
+  %v374 = load double, ptr %m27
+  %v375 = fcmp ule double %v373, %v374
+  %v376 = select i1 %v375, double %v374, double %v373
+  %v377 = fcmp uno double %v373, %v373
+  %v378 = select i1 %v377, double %v373, double %v376
+  store double %v378, ptr %m8
+  %v379 = getelementptr double, ptr addrspace(3) @shared, i64 %t
+  %v380 = load double, ptr %m8
+  store double %v380, ptr addrspace(3) %v379, align 8
   call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)
-  %v247 = icmp slt i64 %t, 128
-  br i1 %v247, label %L248, label %L249
-L248:
-  %v250 = add i64 %t, 128
-  %v251 = getelementptr double, ptr addrspace(3) @shared, i64 %v250
-  %v252 = load double, ptr addrspace(3) %v245, align 8
-  %v253 = load double, ptr addrspace(3) %v251, align 8
-  %v254 = fcmp ule double %v252, %v253
-  %v255 = select i1 %v254, double %v253, double %v252
-  %v256 = fcmp uno double %v252, %v252
-  %v257 = select i1 %v256, double %v252, double %v255
-  store double %v257, ptr addrspace(3) %v245, align 8
-  br label %L249
-L249:
+  %v381 = icmp slt i64 %t, 128
+  br i1 %v381, label %L382, label %L383
+L382:
+  %v384 = add i64 %t, 128
+  %v385 = getelementptr double, ptr addrspace(3) @shared, i64 %v384
+  %v386 = load double, ptr addrspace(3) %v379, align 8
+  %v387 = load double, ptr addrspace(3) %v385, align 8
+  %v388 = fcmp ule double %v386, %v387
+  %v389 = select i1 %v388, double %v387, double %v386
+  %v390 = fcmp uno double %v386, %v386
+  %v391 = select i1 %v390, double %v386, double %v389
+  store double %v391, ptr addrspace(3) %v379, align 8
+  br label %L383
+L383:
   call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)
-  %v258 = icmp slt i64 %t, 64
-  br i1 %v258, label %L259, label %L260
-L259:
-  %v261 = add i64 %t, 64
-  %v262 = getelementptr double, ptr addrspace(3) @shared, i64 %v261
-  %v263 = load double, ptr addrspace(3) %v245, align 8
-  %v264 = load double, ptr addrspace(3) %v262, align 8
-  %v265 = fcmp ule double %v263, %v264
-  %v266 = select i1 %v265, double %v264, double %v263
-  %v267 = fcmp uno double %v263, %v263
-  %v268 = select i1 %v267, double %v263, double %v266
-  store double %v268, ptr addrspace(3) %v245, align 8
-  br label %L260
-L260:
+  %v392 = icmp slt i64 %t, 64
+  br i1 %v392, label %L393, label %L394
+L393:
+  %v395 = add i64 %t, 64
+  %v396 = getelementptr double, ptr addrspace(3) @shared, i64 %v395
+  %v397 = load double, ptr addrspace(3) %v379, align 8
+  %v398 = load double, ptr addrspace(3) %v396, align 8
+  %v399 = fcmp ule double %v397, %v398
+  %v400 = select i1 %v399, double %v398, double %v397
+  %v401 = fcmp uno double %v397, %v397
+  %v402 = select i1 %v401, double %v397, double %v400
+  store double %v402, ptr addrspace(3) %v379, align 8
+  br label %L394
+L394:
   call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)
-  %v269 = icmp slt i64 %t, 32
-  br i1 %v269, label %L270, label %L271
-L270:
-  %v272 = add i64 %t, 32
-  %v273 = getelementptr double, ptr addrspace(3) @shared, i64 %v272
-  %v274 = load double, ptr addrspace(3) %v245, align 8
-  %v275 = load double, ptr addrspace(3) %v273, align 8
-  %v276 = fcmp ule double %v274, %v275
-  %v277 = select i1 %v276, double %v275, double %v274
-  %v278 = fcmp uno double %v274, %v274
-  %v279 = select i1 %v278, double %v274, double %v277
-  store double %v279, ptr addrspace(3) %v245, align 8
-  br label %L271
-L271:
-  %v280 = icmp slt i64 %t, 32
-  %v281 = and i1 %v280, %v5
-  br i1 %v281, label %L282, label %L283
-L282:
-  %v284 = load double, ptr addrspace(3) %v245, align 8
-  %v285 = mul i64 %p, %results
-  %v286 = add i64 %v285, %v4
-  %v287 = getelementptr double, ptr addrspace(1) %out, i64 %v286
-  store double %v284, ptr addrspace(1) %v287, align 8
-  br label %L283
-L283:
+  %v403 = icmp slt i64 %t, 32
+  br i1 %v403, label %L404, label %L405
+L404:
+  %v406 = add i64 %t, 32
+  %v407 = getelementptr double, ptr addrspace(3) @shared, i64 %v406
+  %v408 = load double, ptr addrspace(3) %v379, align 8
+  %v409 = load double, ptr addrspace(3) %v407, align 8
+  %v410 = fcmp ule double %v408, %v409
+  %v411 = select i1 %v410, double %v409, double %v408
+  %v412 = fcmp uno double %v408, %v408
+  %v413 = select i1 %v412, double %v408, double %v411
+  store double %v413, ptr addrspace(3) %v379, align 8
+  br label %L405
+L405:
+  %v414 = icmp slt i64 %t, 32
+  %v415 = and i1 %v414, %v5
+  br i1 %v415, label %L416, label %L417
+L416:
+  %v418 = load double, ptr addrspace(3) %v379, align 8
+  %v419 = mul i64 %p, %results
+  %v420 = add i64 %v419, %v4
+  %v421 = getelementptr double, ptr addrspace(1) %out, i64 %v420
+  store double %v418, ptr addrspace(1) %v421, align 8
+  br label %L417
+L417:
   ret void
 }

@@ -8,7 +8,7 @@ declare i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
 declare i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()
 declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)
 
-define ptx_kernel void @reduce_sum_float_1_1_rows(ptr addrspace(1) %a, ptr addrspace(1) %out, i64 %results, i64 %count, i64 %parts, i64 %od0, i64 %os0, i64 %id0, i64 %is0) {
+define ptx_kernel void @reduce_sum_float_1_1_rows(ptr addrspace(1) %a, ptr addrspace(1) %out, i64 %results, i64 %count, i64 %parts, i64 %od0, i64 %os0, i64 %id0, i64 %is0) "nvvm.maxntid"="256" {
 entry:
   %m4 = alloca float, align 64
   %m17 = alloca float, align 64
@@ -19,7 +19,6 @@ entry:
   %m22 = alloca float, align 64
   %m23 = alloca float, align 64
   %m27 = alloca i64, align 64
-  %m114 = alloca i64, align 64
   %t32 = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
   %t = zext i32 %t32 to i64
   %b32 = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
@@ -148,164 +147,254 @@ L25:
   store i64 %v110, ptr %m27
   br label %L24
 L26:
-  store i64 %v16, ptr %m114
-  br label %L111
-L111:
-  %v115 = load i64, ptr %m114
-  %v116 = icmp slt i64 %v115, %v14
-  br i1 %v116, label %L112, label %L113
+  %v111 = icmp slt i64 %v16, %v14
+  br i1 %v111, label %L112, label %L113
 L112:
-  %v117 = load float, ptr %m4
-  %v118 = mul i64 %v115, %v6
-  %v119 = add i64 %v8, %v118
-  %v120 = mul i64 %v119, %is0
-  %v121 = add i64 0, %v120
-  %v122 = add i64 %v3, %v121
-  %v123 = getelementptr float, ptr addrspace(1) %a, i64 %v122
-  %v124 = load float, ptr addrspace(1) %v123, align 4
-  %v125 = fadd float %v117, %v124
-  store float %v125, ptr %m4
-  %v126 = add i64 %v115, 1
-  store i64 %v126, ptr %m114
-  br label %L111
-L113:
-  %v127 = load float, ptr %m4
-  %v128 = load float, ptr %m17
-  %v129 = fadd float %v127, %v128
-  store float %v129, ptr %m4
-  %v130 = load float, ptr %m4
-  %v131 = load float, ptr %m18
-  %v132 = fadd float %v130, %v131
-  store float %v132, ptr %m4
-  %v133 = load float, ptr %m4
-  %v134 = load float, ptr %m19
-  %v135 = fadd float %v133, %v134
-  store float %v135, ptr %m4
-  %v136 = load float, ptr %m4
-  %v137 = load float, ptr %m20
-  %v138 = fadd float %v136, %v137
-  store float %v138, ptr %m4
-  %v139 = load float, ptr %m4
-  %v140 = load float, ptr %m21
-  %v141 = fadd float %v139, %v140
-  store float %v141, ptr %m4
-  %v142 = load float, ptr %m4
-  %v143 = load float, ptr %m22
-  %v144 = fadd float %v142, %v143
-  store float %v144, ptr %m4
-  %v145 = load float, ptr %m4
-  %v146 = load float, ptr %m23
-  %v147 = fadd float %v145, %v146
-  store float %v147, ptr %m4
-  %v148 = getelementptr float, ptr addrspace(3) @shared, i64 %t
-  %v149 = load float, ptr %m4
-  store float %v149, ptr addrspace(3) %v148, align 4
-  call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)
-  %v150 = icmp slt i64 %t, 128
-  br i1 %v150, label %L151, label %L152
-L151:
-  %v153 = add i64 %t, 128
-  %v154 = getelementptr float, ptr addrspace(3) @shared, i64 %v153
-  %v155 = load float, ptr addrspace(3) %v148, align 4
-  %v156 = load float, ptr addrspace(3) %v154, align 4
-  %v157 = fadd float %v155, %v156
-  store float %v157, ptr addrspace(3) %v148, align 4
-  br label %L152
-L152:
-  call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)
-  %v158 = icmp slt i64 %t, 64
-  br i1 %v158, label %L159, label %L160
-L159:
-  %v161 = add i64 %t, 64
-  %v162 = getelementptr float, ptr addrspace(3) @shared, i64 %v161
-  %v163 = load float, ptr addrspace(3) %v148, align 4
-  %v164 = load float, ptr addrspace(3) %v162, align 4
-  %v165 = fadd float %v163, %v164
-  store float %v165, ptr addrspace(3) %v148, align 4
-  br label %L160
-L160:
-  call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)
-  %v166 = icmp slt i64 %t, 32
-  br i1 %v166, label %L167, label %L168
-L167:
-  %v169 = add i64 %t, 32
-  %v170 = getelementptr float, ptr addrspace(3) @shared, i64 %v169
-  %v171 = load float, ptr addrspace(3) %v148, align 4
-  %v172 = load float, ptr addrspace(3) %v170, align 4
-  %v173 = fadd float %v171, %v172
-  store float %v173, ptr addrspace(3) %v148, align 4
-  br label %L168
-L168:
-  call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)
-  %v174 = icmp slt i64 %t, 16
-  br i1 %v174, label %L175, label %L176
-L175:
-  %v177 = add i64 %t, 16
-  %v178 = getelementptr float, ptr addrspace(3) @shared, i64 %v177
-  %v179 = load float, ptr addrspace(3) %v148, align 4
-  %v180 = load float, ptr addrspace(3) %v178, align 4
-  %v181 = fadd float %v179, %v180
-  store float %v181, ptr addrspace(3) %v148, align 4
-  br label %L176
-L176:
-  call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)
-  %v182 = icmp slt i64 %t, 8
-  br i1 %v182, label %L183, label %L184
-L183:
-  %v185 = add i64 %t, 8
-  %v186 = getelementptr float, ptr addrspace(3) @shared, i64 %v185
-  %v187 = load float, ptr addrspace(3) %v148, align 4
-  %v188 = load float, ptr addrspace(3) %v186, align 4
-  %v189 = fadd float %v187, %v188
-  store float %v189, ptr addrspace(3) %v148, align 4
-  br label %L184
-L184:
-  call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)
-  %v190 = icmp slt i64 %t, 4
-  br i1 %v190, label %L191, label %L192
-L191:
-  %v193 = add i64 %t, 4
-  %v194 = getelementptr float, ptr addrspace(3) @shared, i64 %v193
-  %v195 = load float, ptr addrspace(3) %v148, align 4
-  %v196 = load float, ptr addrspace(3) %v194, align 4
+  %v114 = sub i64 %v14, 1
+  %v115 = add i64 %v16, 0
+  %v116 = icmp slt i64 %v115, %v14
+  %v117 = add i64 %v16, 1
+  %v118 = icmp slt i64 %v117, %v14
+  %v119 = add i64 %v16, 2
+  %v120 = icmp slt i64 %v119, %v14
+  %v121 = add i64 %v16, 3
+  %v122 = icmp slt i64 %v121, %v14
+  %v123 = add i64 %v16, 4
+  %v124 = icmp slt i64 %v123, %v14
+  %v125 = add i64 %v16, 5
+  %v126 = icmp slt i64 %v125, %v14
+  %v127 = add i64 %v16, 6
+  %v128 = icmp slt i64 %v127, %v14
+  %v129 = add i64 %v16, 0
+  %v130 = select i1 %v116, i64 %v129, i64 %v114
+  %v131 = mul i64 %v130, %v6
+  %v132 = add i64 %v8, %v131
+  %v133 = mul i64 %v132, %is0
+  %v134 = add i64 0, %v133
+  %v135 = add i64 %v3, %v134
+  %v136 = getelementptr float, ptr addrspace(1) %a, i64 %v135
+  %v137 = load float, ptr addrspace(1) %v136, align 4
+  %v138 = add i64 %v16, 1
+  %v139 = select i1 %v118, i64 %v138, i64 %v114
+  %v140 = mul i64 %v139, %v6
+  %v141 = add i64 %v8, %v140
+  %v142 = mul i64 %v141, %is0
+  %v143 = add i64 0, %v142
+  %v144 = add i64 %v3, %v143
+  %v145 = getelementptr float, ptr addrspace(1) %a, i64 %v144
+  %v146 = load float, ptr addrspace(1) %v145, align 4
+  %v147 = add i64 %v16, 2
+  %v148 = select i1 %v120, i64 %v147, i64 %v114
+  %v149 = mul i64 %v148, %v6
+  %v150 = add i64 %v8, %v149
+  %v151 = mul i64 %v150, %is0
+  %v152 = add i64 0, %v151
+  %v153 = add i64 %v3, %v152
+  %v154 = getelementptr float, ptr addrspace(1) %a, i64 %v153
+  %v155 = load float, ptr addrspace(1) %v154, align 4
+  %v156 = add i64 %v16, 3
+  %v157 = select i1 %v122, i64 %v156, i64 %v114
+  %v158 = mul i64 %v157, %v6
+  %v159 = add i64 %v8, %v158
+  %v160 = mul i64 %v159, %is0
+  %v161 = add i64 0, %v160
+  %v162 = add i64 %v3, %v161
+  %v163 = getelementptr float, ptr addrspace(1) %a, i64 %v162
+  %v164 = load float, ptr addrspace(1) %v163, align 4
+  %v165 = add i64 %v16, 4
+  %v166 = select i1 %v124, i64 %v165, i64 %v114
+  %v167 = mul i64 %v166, %v6
+  %v168 = add i64 %v8, %v167
+  %v169 = mul i64 %v168, %is0
+  %v170 = add i64 0, %v169
+  %v171 = add i64 %v3, %v170
+  %v172 = getelementptr float, ptr addrspace(1) %a, i64 %v171
+  %v173 = load float, ptr addrspace(1) %v172, align 4
+  %v174 = add i64 %v16, 5
+  %v175 = select i1 %v126, i64 %v174, i64 %v114
+  %v176 = mul i64 %v175, %v6
+  %v177 = add i64 %v8, %v176
+  %v178 = mul i64 %v177, %is0
+  %v179 = add i64 0, %v178
+  %v180 = add i64 %v3, %v179
+  %v181 = getelementptr float, ptr addrspace(1) %a, i64 %v180
+  %v182 = load float, ptr addrspace(1) %v181, align 4
+  %v183 = add i64 %v16, 6
+  %v184 = select i1 %v128, i64 %v183, i64 %v114
+  %v185 = mul i64 %v184, %v6
+  %v186 = add i64 %v8, %v185
+  %v187 = mul i64 %v186, %is0
+  %v188 = add i64 0, %v187
+  %v189 = add i64 %v3, %v188
+  %v190 = getelementptr float, ptr addrspace(1) %a, i64 %v189
+  %v191 = load float, ptr addrspace(1) %v190, align 4
+  %v192 = load float, ptr %m4
+  %v193 = select i1 %v116, float %v137, float 0x0000000000000000
+  %v194 = fadd float %v192, %v193
+  store float %v194, ptr %m4
+  %v195 = load float, ptr %m17
+  %v196 = select i1 %v118, float %v146, float 0x0000000000000000
   %v197 = fadd float %v195, %v196
-  store float %v197, ptr addrspace(3) %v148, align 4
-  br label %L192
-L192:
+  store float %v197, ptr %m17
+  %v198 = load float, ptr %m18
+  %v199 = select i1 %v120, float %v155, float 0x0000000000000000
+  %v200 = fadd float %v198, %v199
+  store float %v200, ptr %m18
+  %v201 = load float, ptr %m19
+  %v202 = select i1 %v122, float %v164, float 0x0000000000000000
+  %v203 = fadd float %v201, %v202
+  store float %v203, ptr %m19
+  %v204 = load float, ptr %m20
+  %v205 = select i1 %v124, float %v173, float 0x0000000000000000
+  %v206 = fadd float %v204, %v205
+  store float %v206, ptr %m20
+  %v207 = load float, ptr %m21
+  %v208 = select i1 %v126, float %v182, float 0x0000000000000000
+  %v209 = fadd float %v207, %v208
+  store float %v209, ptr %m21
+  %v210 = load float, ptr %m22
+  %v211 = select i1 %v128, float %v191, float 0x0000000000000000
+  %v212 = fadd float %v210, %v211
+  store float %v212, ptr %m22
+  br label %L113
+L113:
+  %v213 = load float, ptr %m4
+  %v214 = load float, ptr %m17
+  %v215 = fadd float %v213, %v214
+  store float %v215, ptr %m4
+  %v216 = load float, ptr %m4
+  %v217 = load float, ptr %m18
+  %v218 = fadd float %v216, %v217
+  store float %v218, ptr %m4
+  %v219 = load float, ptr %m4
+  %v220 = load float, ptr %m19
+  %v221 = fadd float %v219, %v220
+  store float %v221, ptr %m4
+  %v222 = load float, ptr %m4
+  %v223 = load float, ptr %m20
+  %v224 = fadd float %v222, %v223
+  store float %v224, ptr %m4
+  %v225 = load float, ptr %m4
+  %v226 = load float, ptr %m21
+  %v227 = fadd float %v225, %v226
+  store float %v227, ptr %m4
+  %v228 = load float, ptr %m4
+  %v229 = load float, ptr %m22
+  %v230 = fadd float %v228, %v229
+  store float %v230, ptr %m4
+  %v231 = load float, ptr %m4
+  %v232 = load float, ptr %m23
+  %v233 = fadd float %v231, %v232
+  store float %v233, ptr %m4
+  %v234 = getelementptr float, ptr addrspace(3) @shared, i64 %t
+  %v235 = load float, ptr %m4
+  store float %v235, ptr addrspace(3) %v234, align 4
   call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)
-  %v198 = icmp slt i64 %t, 2
-  br i1 %v198, label %L199, label %L200
-L199:
-  %v201 = add i64 %t, 2
-  %v202 = getelementptr float, ptr addrspace(3) @shared, i64 %v201
-  %v203 = load float, ptr addrspace(3) %v148, align 4
-  %v204 = load float, ptr addrspace(3) %v202, align 4
-  %v205 = fadd float %v203, %v204
-  store float %v205, ptr addrspace(3) %v148, align 4
-  br label %L200
-L200:
+  %v236 = icmp slt i64 %t, 128
+  br i1 %v236, label %L237, label %L238
+L237:
+  %v239 = add i64 %t, 128
+  %v240 = getelementptr float, ptr addrspace(3) @shared, i64 %v239
+  %v241 = load float, ptr addrspace(3) %v234, align 4
+  %v242 = load float, ptr addrspace(3) %v240, align 4
+  %v243 = fadd float %v241, %v242
+  store float %v243, ptr addrspace(3) %v234, align 4
+  br label %L238
+L238:
   call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)
-  %v206 = icmp slt i64 %t, 1
-  br i1 %v206, label %L207, label %L208
-L207:
-  %v209 = add i64 %t, 1
-  %v210 = getelementptr float, ptr addrspace(3) @shared, i64 %v209
-  %v211 = load float, ptr addrspace(3) %v148, align 4
-  %v212 = load float, ptr addrspace(3) %v210, align 4
-  %v213 = fadd float %v211, %v212
-  store float %v213, ptr addrspace(3) %v148, align 4
-  br label %L208
-L208:
-  %v214 = icmp slt i64 %t, 1
-  %v215 = and i1 %v214, %v1
-  br i1 %v215, label %L216, label %L217
-L216:
-  %v218 = load float, ptr addrspace(3) %v148, align 4
-  %v219 = mul i64 %p, %results
-  %v220 = add i64 %v219, %b
-  %v221 = getelementptr float, ptr addrspace(1) %out, i64 %v220
-  store float %v218, ptr addrspace(1) %v221, align 4
-  br label %L217
-L217:
+  %v244 = icmp slt i64 %t, 64
+  br i1 %v244, label %L245, label %L246
+L245:
+  %v247 = add i64 %t, 64
+  %v248 = getelementptr float, ptr addrspace(3) @shared, i64 %v247
+  %v249 = load float, ptr addrspace(3) %v234, align 4
+  %v250 = load float, ptr addrspace(3) %v248, align 4
+  %v251 = fadd float %v249, %v250
+  store float %v251, ptr addrspace(3) %v234, align 4
+  br label %L246
+L246:
+  call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)
+  %v252 = icmp slt i64 %t, 32
+  br i1 %v252, label %L253, label %L254
+L253:
+  %v255 = add i64 %t, 32
+  %v256 = getelementptr float, ptr addrspace(3) @shared, i64 %v255
+  %v257 = load float, ptr addrspace(3) %v234, align 4
+  %v258 = load float, ptr addrspace(3) %v256, align 4
+  %v259 = fadd float %v257, %v258
+  store float %v259, ptr addrspace(3) %v234, align 4
+  br label %L254
+L254:
+  call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)
+  %v260 = icmp slt i64 %t, 16
+  br i1 %v260, label %L261, label %L262
+L261:
+  %v263 = add i64 %t, 16
+  %v264 = getelementptr float, ptr addrspace(3) @shared, i64 %v263
+  %v265 = load float, ptr addrspace(3) %v234, align 4
+  %v266 = load float, ptr addrspace(3) %v264, align 4
+  %v267 = fadd float %v265, %v266
+  store float %v267, ptr addrspace(3) %v234, align 4
+  br label %L262
+L262:
+  call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)
+  %v268 = icmp slt i64 %t, 8
+  br i1 %v268, label %L269, label %L270
+L269:
+  %v271 = add i64 %t, 8
+  %v272 = getelementptr float, ptr addrspace(3) @shared, i64 %v271
+  %v273 = load float, ptr addrspace(3) %v234, align 4
+  %v274 = load float, ptr addrspace(3) %v272, align 4
+  %v275 = fadd float %v273, %v274
+  store float %v275, ptr addrspace(3) %v234, align 4
+  br label %L270
+L270:
+  call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)
+  %v276 = icmp slt i64 %t, 4
+  br i1 %v276, label %L277, label %L278
+L277:
+  %v279 = add i64 %t, 4
+  %v280 = getelementptr float, ptr addrspace(3) @shared, i64 %v279
+  %v281 = load float, ptr addrspace(3) %v234, align 4
+  %v282 = load float, ptr addrspace(3) %v280, align 4
+  %v283 = fadd float %v281, %v282
+  store float %v283, ptr addrspace(3) %v234, align 4
+  br label %L278
+L278:
+  call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)
+  %v284 = icmp slt i64 %t, 2
+  br i1 %v284, label %L285, label %L286
+L285:
+  %v287 = add i64 %t, 2
+  %v288 = getelementptr float, ptr addrspace(3) @shared, i64 %v287
+  %v289 = load float, ptr addrspace(3) %v234, align 4
+  %v290 = load float, ptr addrspace(3) %v288, align 4
+  %v291 = fadd float %v289, %v290
+  store float %v291, ptr addrspace(3) %v234, align 4
+  br label %L286
+L286:
+  call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)
+  %v292 = icmp slt i64 %t, 1
+  br i1 %v292, label %L293, label %L294
+L293:
+  %v295 = add i64 %t, 1
+  %v296 = getelementptr float, ptr addrspace(3) @shared, i64 %v295
+  %v297 = load float, ptr addrspace(3) %v234, align 4
+  %v298 = load float, ptr addrspace(3) %v296, align 4
+  %v299 = fadd float %v297, %v298
+  store float %v299, ptr addrspace(3) %v234, align 4
+  br label %L294
+L294:
+  %v300 = icmp slt i64 %t, 1
+  %v301 = and i1 %v300, %v1
+  br i1 %v301, label %L302, label %L303
+L302:
+  %v304 = load float, ptr addrspace(3) %v234, align 4
+  %v305 = mul i64 %p, %results
+  %v306 = add i64 %v305, %b
+  %v307 = getelementptr float, ptr addrspace(1) %out, i64 %v306
+  store float %v304, ptr addrspace(1) %v307, align 4
+  br label %L303
+L303:
   ret void
 }

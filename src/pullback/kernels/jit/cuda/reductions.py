@@ -17,8 +17,10 @@ GLOBAL = "ptr addrspace(1)"
 SHARED = "ptr addrspace(3)"
 THREADS = 256
 COLUMNS = 32
-AT_ONCE = 8
-"""Elements a thread asks for before it needs the first, each added to a sum of its own."""
+BLOCKS = 4
+"""Blocks for which a multiprocessor shall have registers: as many as make whole waves of all blocks (see native.py)."""
+AT_ONCE, AT_ONCE_WIDE = 8, 4
+"""Elements a thread asks for before it needs the first, each added to a sum of its own; and pieces of 16 bytes."""
 
 
 def start_of(how: str, element: str) -> float | int:
@@ -78,7 +80,8 @@ def text_of(how: str, element: str, outer: int, inner: int, columns: bool, wide:
     begin = lead + part * step
     left = code.select(begin < stop, stop - begin, 0)
     rounds = (left + stride - 1) // stride
-    whole = rounds - rounds % AT_ONCE
+    many = AT_ONCE if wide == 1 else AT_ONCE_WIDE
+    whole = rounds - rounds % many
 
     def read(turn: Value) -> Value:
         if wide == 1:
@@ -88,13 +91,17 @@ def text_of(how: str, element: str, outer: int, inner: int, columns: bool, wide:
         place = code.emit(f"getelementptr {element}, {GLOBAL} %a, i64 {where.name}", GLOBAL)
         return code.emit(f"load {type}, {GLOBAL} {place.name}, align {SIZES[element] * wide}", type)
 
-    several = [total] + [code.variable(code.const(start_of(how, element), type)) for _ in range(AT_ONCE - 1)]
-    with code.loop(0, whole, AT_ONCE) as turn:
-        found = [read(turn + k) for k in range(AT_ONCE)]
+    several = [total] + [code.variable(code.const(start_of(how, element), type)) for _ in range(many - 1)]
+    with code.loop(0, whole, many) as turn:
+        found = [read(turn + k) for k in range(many)]
         for one, sum in zip(found, several, strict=True):
             sum.set(join(code, how, sum.get(), one))
-    with code.loop(whole, rounds) as turn:
-        total.set(join(code, how, total.get(), read(turn)))
+    with code.when(whole < rounds):  # what is left, asked for at once as well
+        start, last = code.const(start_of(how, element), type), rounds - 1
+        there = [whole + k < rounds for k in range(many - 1)]
+        found = [read(code.select(fits, whole + k, last)) for k, fits in enumerate(there)]
+        for fits, one, sum in zip(there, found, several, strict=False):
+            sum.set(join(code, how, sum.get(), code.select(fits, one, start)))
     for sum in several[1:]:
         total.set(join(code, how, total.get(), sum.get()))
     mine = shared(code, thread, element)
@@ -122,9 +129,9 @@ def text_of(how: str, element: str, outer: int, inner: int, columns: bool, wide:
         place = code.emit(f"getelementptr {element}, {GLOBAL} %out, i64 {at.name}", GLOBAL)
         code.do(f"store {found}, {GLOBAL} {place.name}, align {SIZES[element]}")
     room = f"@shared = internal addrspace(3) global [{THREADS} x {element}] undef, align 16"
-    head = (
-        f"define ptx_kernel void @{name_of(how, element, outer, inner, columns, wide)}({', '.join(params)}) {{\nentry:"
-    )
+    registers = f' "nvvm.maxntid"="{THREADS}"' + (f' "nvvm.minctasm"="{BLOCKS}"' if wide > 1 else "")
+    name = name_of(how, element, outer, inner, columns, wide)
+    head = f"define ptx_kernel void @{name}({', '.join(params)}){registers} {{\nentry:"
     declared = [line for line in sorted(code.declared) if line not in DECLARATIONS]
     return "\n".join([room, DECLARATIONS, *declared, head, *code.entry, *code.lines, "  ret void\n}\n"])
 
