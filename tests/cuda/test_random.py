@@ -12,6 +12,7 @@ import pytest
 import pullback as torch
 from pullback.kernels import jit
 from pullback.kernels.cuda import device
+from pullback.kernels.cuda.launch import launches
 from pullback.kernels.cuda.random import computed, engine_on, spread
 
 
@@ -51,6 +52,25 @@ def test_a_kernel_draws_what_its_description_says(kind: str, near: bool) -> None
         tolerance = 1e-5 if kind == "normal" else 1e-12
         np.testing.assert_allclose(made.cpu().numpy(), wanted.astype(made.cpu().numpy().dtype), tolerance, tolerance)
     assert engine_on(0).offset == 4 * turns
+
+
+def test_neighbours_are_written_together_up_to_the_end() -> None:
+    n = 1037
+    torch.manual_seed(9)
+    made = torch.full((n,), 0.3, device="cuda").bernoulli().cpu().numpy()
+    wanted = computed("uniform", n, 9, 0, spread(0, n, 4)[0] * 256, True, 1.0, 0.0, np.nan)
+    assert (made == (wanted <= np.float32(0.3))).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_the_noise_of_dropout_is_drawn_and_scaled_by_one_kernel(dtype: str) -> None:
+    x = torch.ones(512, device="cuda", dtype=getattr(torch, dtype))
+    before = dict(launches)
+    made = torch.nn.functional.dropout(x, 0.3)
+    counts = {name: count - before.get(name, 0) for name, count in launches.items() if count > before.get(name, 0)}
+    assert counts.pop("random") == 1 and sum(counts.values()) == (1 if dtype == "float32" else 2)
+    kept = torch.ones(512, dtype=x.dtype) / 0.7
+    assert set(made.cpu().tolist()) == {0.0, kept[0].item()}
 
 
 MADE: dict[str, Any] = {

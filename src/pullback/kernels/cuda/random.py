@@ -29,7 +29,7 @@ from pullback.kernels.cuda.native import NATIVE
 from pullback.kernels.cuda.pointwise import made_for, pointwise
 from pullback.kernels.cuda.recording import spoil
 from pullback.kernels.numpy.random import distributions as host
-from pullback.ops.nn.activation.dropout import kept_elements
+from pullback.ops.nn.activation.dropout import divided, kept_elements, scaled_elements
 from pullback.ops.random import draw as drawing
 from pullback.ops.random import fill, generator
 
@@ -156,6 +156,8 @@ def computed(kind: str, count: int, seed: int, offset: int, threads: int, near: 
         values = np.choose(place, [first, second])
     else:
         numbers = [fused(word.astype(np.float32), 2.0**-32, 2.0**-33) for word in x]
+        if kind == "tosses":
+            return np.where(np.choose(place, numbers) < np.float32(stop), np.float32(a), np.float32(b))
         if kind == "normal":
             turn_over = float(np.float32(6.2831855))
             angles = [fused(word.astype(np.float32), turn_over * 2.0**-32, turn_over * 2.0**-33) for word in x[1::2]]
@@ -319,6 +321,16 @@ def kept(array: Any, engine: Any, p: float) -> Any:
     return np.less(made, np.float32(1 - p)).astype(array.dtype)
 
 
+def scaled(array: Any, engine: Any, p: float) -> Any:
+    """The noise of dropout: such ones over the probability of being kept, drawn and written by one kernel."""
+    if not array.flags.c_contiguous or array.dtype.kind != "f" or array.dtype == np.float64 or array.size % 4:
+        return divided(kept(array, engine, p), 1 - p)
+    _, turns = spread(array.device.index or 0, array.size, 4)
+    one = float(np.float32(1) / np.float32(1 - p))
+    made = draw(engine, "tosses", array.shape, one, 0.0, float(np.float32(1 - p)), array.device, near=turns)
+    return made if made.dtype == array.dtype else made.astype(array.dtype)
+
+
 def bernoulli_like(array: Any, engine: Any, p: float) -> Any:
     """Ones with one probability in the shape and memory order of an array."""
     out = np.empty_like(array)
@@ -380,7 +392,7 @@ HERE = {host.uniform: uniform, host.normal: normal, host.random_from_to: random_
         host.exponential: exponential, host.cauchy: cauchy, host.geometric: geometric,
         host.log_normal: log_normal}  # fmt: skip
 known.update({there: Drawing(there, here) for there, here in HERE.items()})
-known.update({drawing.drawn: drawn, drawing.array_drawn: array_drawn, kept_elements: kept})
+known.update({drawing.drawn: drawn, drawing.array_drawn: array_drawn, kept_elements: kept, scaled_elements: scaled})
 for _op in (fill.draw_uniform, fill.draw_normal, fill.draw_random_to, fill.draw_random_from_to, fill.draw_exponential,
             fill.draw_cauchy, fill.draw_geometric, fill.draw_log_normal):  # fmt: skip
     NATIVE[_op.op.key] = _op.op.declared

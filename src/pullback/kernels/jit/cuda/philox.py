@@ -11,20 +11,21 @@ import math
 from pullback.kernels.jit.compiler.target import SIZES
 from pullback.kernels.jit.cuda.ptx import DECLARATIONS
 from pullback.kernels.jit.language.angles import cos, sin
-from pullback.kernels.jit.language.code import Code, Value
+from pullback.kernels.jit.language.code import Code, Value, count_of
+from pullback.kernels.jit.language.code import element_of as vector_element
 from pullback.kernels.jit.language.elementary import log
 
 GLOBAL = "ptr addrspace(1)"
 FACTORS = (0xD2511F53, 0xCD9E8D57)
 STEPS = (0x9E3779B9, 0xBB67AE85)
 ROUNDS = 10
-KINDS = {"uniform": 4, "normal": 4, "integers": 4, "wide": 2, "uniform64": 2, "normal64": 2}
+KINDS = {"uniform": 4, "tosses": 4, "normal": 4, "integers": 4, "wide": 2, "uniform64": 2, "normal64": 2}
 """What is drawn, and how many numbers a turn gives."""
 
 
 def element_of(kind: str) -> str:
     """The type of the results."""
-    return "double" if kind.endswith("64") else "float" if kind in ("uniform", "normal") else "i64"
+    return "double" if kind.endswith("64") else "float" if kind in ("uniform", "tosses", "normal") else "i64"
 
 
 def name_of(kind: str, near: bool) -> str:
@@ -73,7 +74,7 @@ def draws(code: Code, kind: str, x: list[Value]) -> list[Value]:
         return x
     if kind == "wide":
         return [(x[0] << 32) | x[1], (x[2] << 32) | x[3]]
-    if kind == "uniform":
+    if kind in ("uniform", "tosses"):
         return [single(code, word, 1.0) for word in x]
     if kind == "uniform64":
         return [double(code, x[0], x[1], 1.0), double(code, x[2], x[3], 1.0)]
@@ -91,10 +92,31 @@ TURN = 6.2831855
 """2 pi as a float32."""
 
 
+def put(code: Code, value: Value, at: Value) -> None:
+    """Write one number, or neighbours that fill 16 bytes."""
+    element = vector_element(value.type)
+    where = code.emit(f"getelementptr {element}, {GLOBAL} %out, i64 {at.name}", GLOBAL)
+    code.do(f"store {value}, {GLOBAL} {where.name}, align {SIZES[element] * count_of(value.type)}")
+
+
+def put_together(code: Code, values: list[Value], places: list[Value], n: Value) -> None:
+    """Write neighbours at once; at the end of the array those that exist."""
+    whole = code.compare("lt", places[-1], n)
+    with code.when(whole):
+        several = Value(code, "poison", f"<{len(values)} x {values[0].type}>")
+        for k, value in enumerate(values):
+            several = code.emit(f"insertelement {several}, {value}, i64 {k}", several.type)
+        put(code, several, places[0])
+    for value, at in zip(values[:-1], places, strict=False):
+        with code.when(code.select(whole, 0, code.compare("lt", at, n))):
+            put(code, value, at)
+
+
 def text_of(kind: str, near: bool) -> str:
     """The module. Arguments: the results, how many, the seed, the first counter, and what is made of a draw.
 
-    That is `a` and `b`: draw * a + b of floats, where `stop` becomes b; draw % a + b of integers.
+    That is `a` and `b`: draw * a + b of floats, where `stop` becomes b; draw % a + b of integers; of tosses, a for
+    draws below `stop` and b for the others.
     """
     code, element, unroll = Code("kernel"), element_of(kind), KINDS[kind]
     number = "i64" if element == "i64" else "double"
@@ -115,17 +137,22 @@ def text_of(kind: str, near: bool) -> str:
     thread, threads = k * w + t, w * g
     turns = (n - 1) // (threads * unroll) + 1
     with code.loop(0, turns) as turn:
-        for place, draw in enumerate(draws(code, kind, words(code, counter + turn, thread, seed))):
-            first = turn * threads * unroll
-            at = first + thread * unroll + place if near else first + threads * place + thread
+        first, values = turn * threads * unroll, []
+        for draw in draws(code, kind, words(code, counter + turn, thread, seed)):
             if element == "i64":
-                value = code.emit(f"urem {draw}, {a.name}", "i64") + b
+                values.append(code.emit(f"urem {draw}, {a.name}", "i64") + b)
+            elif kind == "tosses":
+                values.append(code.select(code.compare("lt", draw, stop), a, b))
             else:
                 value = code.fma(draw, a, b)
-                value = code.select(code.compare("eq", value, stop), b, value)
-            with code.when(at < n):
-                where = code.emit(f"getelementptr {element}, {GLOBAL} %out, i64 {at.name}", GLOBAL)
-                code.do(f"store {value}, {GLOBAL} {where.name}, align {SIZES[element]}")
+                values.append(code.select(code.compare("eq", value, stop), b, value))
+        places = [first + (thread * unroll + k if near else thread + threads * k) for k in range(unroll)]
+        if near and unroll * SIZES[element] == 16:
+            put_together(code, values, places, n)
+        else:
+            for value, at in zip(values, places, strict=True):
+                with code.when(at < n):
+                    put(code, value, at)
     declared = [line for line in sorted(code.declared) if line not in DECLARATIONS]
     head = f"define ptx_kernel void @{name_of(kind, near)}({', '.join(params)}) {{\nentry:"
     return "\n".join(

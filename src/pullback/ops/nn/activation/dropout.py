@@ -43,6 +43,16 @@ def kept_elements(array: Array, engine: Any, p: float) -> Array:
     return drawn(array, kernels.bernoulli, engine, 1 - p)
 
 
+def scaled(input: Tensor, p: float) -> Array:
+    """The noise of dropout: ones with probability 1 - p, over that probability, zeros elsewhere."""
+    return made_on(input.device, scaled_elements, input._array, engine_of("bernoulli_", None), p)
+
+
+def scaled_elements(array: Array, engine: Any, p: float) -> Array:
+    """The same for an array."""
+    return divided(kept_elements(array, engine, p), 1 - p)
+
+
 def kept_channels(input: Tensor, p: float) -> Array:
     """The same, once for each channel."""
     if input.ndim < 2:
@@ -79,6 +89,8 @@ def dropped(name: str, input: Tensor, p: float, train: bool, draw: Any, alpha: b
     times = Tensor.mul_ if inplace else mul  # type: ignore[attr-defined]
     if p == 1:
         return times(input, wrap(np.zeros((), input._array.dtype)))
+    if draw is kept and not alpha:
+        return times(input, wrap(scaled(input, p)))
     noise = draw(input, p)
     if not alpha:
         return times(input, wrap(divided(noise, 1 - p)))
