@@ -280,6 +280,7 @@ def translated(text: str) -> tuple[str, bool]:
         text = re.sub(rf"declare i32 @llvm\.nvvm\.read\.ptx\.sreg\.{re.escape(register)}\(\)\n", "", text)
         text = text.replace(f"call i32 @llvm.nvvm.read.ptx.sreg.{register}()", f"add i32 %sim_{short}, 0")
     text = re.sub(r"llvm\.nvvm\.(sin|cos)\.approx\.f\b", r"llvm.\1.f32", text)
+    text = text.replace("@llvm.nvvm.ex2.approx.ftz.f(", "@llvm.exp2.f32(")
     text = re.sub(r"declare void @llvm\.nvvm\.barrier.*\n", "", text)
     text = text.replace(
         "call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)", "call void @sim_block(ptr %sim, i32 %sim_t)"

@@ -140,6 +140,7 @@ def test_kernels_of_attention_become_ptx(case: Any, kind: str) -> None:
         if capability >= (8, 0) or ("a" not in letters and not shape.of_halves):
             ptx = room("cuda.ptx").compiled(text, capability)
             assert "bar.sync" in ptx and ".local" not in ptx  # nothing lies in memory that a register should hold
+            assert ("ex2.approx.ftz" in ptx) == shape.of_halves  # numbers too small for float32 need no steps more
             assert ("mma.sync" in ptx) == shape.of_halves and ("cp.async" in ptx) == ("a" in letters)
 
 
