@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import operator
+from math import prod
 from operator import index
 from typing import Any
 
 import numpy as np
 
+from pullback._arrays.memory import row_major
 from pullback._arrays.sizes import allocated, check_storage
 from pullback._op.declare import TORCH, publish
 from pullback._op.define import Array, explain, function, op
 from pullback._runtime.messages import shape_text
 from pullback._runtime.warnings import warn_once
 from pullback._tensor import Tensor
-from pullback.kernels import far_windows
+from pullback.kernels import far_windows, workers
 from pullback.kernels.numpy.conv import columns as kernels
-from pullback.kernels.numpy.conv.images import laid_out_as
+from pullback.kernels.numpy.conv.images import channels_lie_last, laid_out_as
 from pullback.ops.nn.conv.checks import check_convolution, expanded
 from pullback.ops.nn.image.pad import constant_pad_nd
 from pullback.ops.pointwise.arithmetic import conj
 from pullback.ops.reduce.sums import sum_dim
 from pullback.ops.shape.reshape import reshape_to, squeeze_dim, unsqueeze
-from pullback.ops.supported import invalid_combination
+from pullback.ops.supported import SINGLE, invalid_combination
 
 MOST_CASES = 4096
 valid: set[Any] = set()
@@ -129,7 +132,28 @@ def convolution_op(
         out = kernels.convolve_input(input, weight, sizes, stride, padding, dilation, groups, bias)
     else:
         out = kernels.convolve(input, weight, stride, padding, dilation, groups, bias)
-    return laid_out_as(out, weight if input.flags.c_contiguous else input)
+    if ndim == 2:
+        return laid_out_as(out, input if channels_lie_last(input) else weight)
+    if ndim == 3:
+        last = in_blocks(input, weight, stride, dilation, output_padding, transposed, groups)
+        return laid_out_as(out, input if channels_lie_last(input) else weight) if last else row_major(out)
+    # To torch signals are images one pixel high, which it puts in order, and kernels as they lie.
+    images = input[:, :, None]
+    in_order = input.flags.c_contiguous and (input.dtype.kind != "c" or input.size == 1)  # the parts of numbers are not
+    given = images if in_order and channels_lie_last(images) else weight[:, :, None]
+    return laid_out_as(out[:, :, None], given)[:, :, 0]
+
+
+def in_blocks(
+    input: Array, weight: Array, stride: Any, dilation: Any, output_padding: Any, transposed: bool, groups: int
+) -> bool:
+    """Whether torch gives a convolution of volumes to oneDNN, which alone puts channels last there."""
+    if input.dtype not in (SINGLE, np.complex64) or (transposed and any(map(operator.ge, output_padding, stride))):
+        return False
+    plain = max(stride) == max(dilation) == 1 and len(input) < 16 and weight.shape[-2:] == (1, 1)
+    if plain and workers.threads() == 1:
+        return False
+    return groups > 1 or len(input) > 1 or min(weight.shape[-2:]) > 3 or prod(input.shape[:4]) > 20480
 
 
 def double_backward(

@@ -43,7 +43,7 @@ def pixel_shuffle(self: Array, upscale_factor: int) -> Array:
     parts = self.reshape(*lead, c // (r * r), r, r, h, w)
     n = len(lead)
     order = (*range(n), n, n + 3, n + 1, n + 4, n + 2)
-    return parts.transpose(order).copy().reshape(*lead, c // (r * r), h * r, w * r)
+    return laid_out_as(parts.transpose(order).copy().reshape(*lead, c // (r * r), h * r, w * r), self)
 
 
 @op(

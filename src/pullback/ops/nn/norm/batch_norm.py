@@ -13,7 +13,7 @@ from pullback._op.out import write_result
 from pullback._op.still import Still
 from pullback._runtime.messages import shape_text, type_name
 from pullback._tensor import Tensor, contiguous_format
-from pullback.kernels.numpy.conv.images import laid_out_as
+from pullback.kernels.numpy.conv.images import channels_may_lie_last, laid_out_as
 from pullback.kernels.numpy.norm import normalize as kernels
 from pullback.ops.create.cast import to
 from pullback.ops.create.copy import clone
@@ -234,14 +234,15 @@ def batch_norm_op(
         out = np.subtract(x, channel(running_mean, ndim))
         out *= channel(rstd, ndim)
         none = np.empty(0, in_stats_dtype(rstd, input, weight, bias, running_mean).dtype)
-        return laid_out_as(kernels.scaled(out, scale, shift, input.dtype), input), none, none.copy()
+        out = laid_out_as(kernels.scaled(out, scale, shift, input.dtype), input, channels_may_lie_last)
+        return out, none, none.copy()
     count = input.size // max(input.shape[1], 1)
     out, mean, rstd, var = kernels.standardized(input, over_channels(input), count, eps)
     mean, rstd, var = mean.reshape(-1), rstd.reshape(-1), var.reshape(-1)
     kept = [in_stats_dtype(stats, input, weight, bias, running_mean) for stats in (mean, rstd)]
     if kept[0].dtype.itemsize == 2:  # torch normalizes by the statistics as it rounds them
         out = (widened(input) - channel(widened(kept[0]), ndim)) * channel(widened(kept[1]), ndim)
-    out = laid_out_as(kernels.scaled(out, scale, shift, input.dtype), input)
+    out = laid_out_as(kernels.scaled(out, scale, shift, input.dtype), input, channels_may_lie_last)
     if running_mean is not None:
         running_mean[...] = momentum * mean + (1 - momentum) * running_mean
         running_var[...] = momentum * (var * count / max(count - 1, 0)) + (1 - momentum) * running_var

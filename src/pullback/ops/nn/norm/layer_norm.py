@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.layout import channels_last, channels_last_3d, contiguous_format
 from pullback._arrays.memory import row_major
 from pullback._dtype import FROM_NUMPY, bfloat16, float16, float32
 from pullback._op.declare import FUNCTIONAL, publish
@@ -20,6 +21,7 @@ from pullback._op.named import plain_tuple
 from pullback._runtime.messages import shape_text
 from pullback._runtime.warnings import warn
 from pullback._tensor import Tensor
+from pullback.kernels.numpy.conv.images import channels_lie_last
 from pullback.kernels.numpy.norm import normalize as kernels
 from pullback.ops.create.cast import to
 from pullback.ops.nn.number import plus
@@ -27,6 +29,7 @@ from pullback.ops.nn.unrecorded import arrays_of, unrecorded
 from pullback.ops.pointwise.arithmetic import mul
 from pullback.ops.pointwise.power import pow, rsqrt
 from pullback.ops.reduce.sums import mean_dim, reduced_size, sum_dim
+from pullback.ops.shape.layout import contiguous
 from pullback.ops.shape.reshape import expand
 from pullback.ops.supported import refuse
 
@@ -300,7 +303,11 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
     out = mul(x, rsqrt(plus(mean_dim(pow(x, 2), dims, True), eps)))
     if weight is not None:
         out = mul(out, weight)
+    out = contiguous(out, memory_format=LAST[out.ndim] if channels_lie_last(out._array) else contiguous_format)
     return out if out.dtype is input.dtype else to(out, input.dtype)
 
+
+LAST = {4: channels_last, 5: channels_last_3d}
+"""How images and volumes lie in memory whose channels lie last."""
 
 publish("rms_norm", rms_norm, FUNCTIONAL)
