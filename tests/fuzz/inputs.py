@@ -93,7 +93,7 @@ ROUNDING = {
 def laid_out(array: np.ndarray, layout: str) -> np.ndarray:
     """A copy of the array that lies in memory as asked."""
     if layout == "transposed":
-        return np.array(array.T).T
+        return np.array(array.T, order="C").T
     if layout == "stepped" and array.ndim:
         wide = np.zeros((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)
         wide[..., ::2] = array
