@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.memory import row_major
 from pullback._op.define import Array, function, op
 from pullback._op.named import return_type
 from pullback._runtime.warnings import warn_once
@@ -211,9 +212,9 @@ def unpacked(LU: Array, pivots: Array, data: bool, permute: bool) -> tuple[Array
         P = np.zeros((*LU.shape[:-2], m, m), LU.dtype)
         np.put_along_axis(P, order[..., None, :], 1, -2)
     if data:
-        L = np.tril(LU[..., :k], -1)
+        L = row_major(np.tril(LU[..., :k], -1))
         kernels.diagonal(L)[...] = 1
-        U = np.triu(LU[..., :k, :])
+        U = row_major(np.triu(LU[..., :k, :]))
     return P, L, U
 
 

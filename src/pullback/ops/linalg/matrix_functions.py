@@ -9,14 +9,13 @@ import numpy as np
 from pullback._op.define import Array, function, op
 from pullback._tensor import Tensor
 from pullback.kernels.numpy.linalg import spectral as kernels
-from pullback.ops.create.copy import clone
 from pullback.ops.linalg.checks import castable, check_floating, check_square, need_tensors, written
 from pullback.ops.linalg.contract import matmul
 from pullback.ops.linalg.matmul import mm
 from pullback.ops.linalg.parts import first_rows, identity_like, later_columns, mH
 from pullback.ops.linalg.solve import inverse_of
 from pullback.ops.shape.join import cat
-from pullback.ops.shape.reshape import zeros_of
+from pullback.ops.shape.reshape import clone_contiguous, zeros_of
 from pullback.ops.supported import same_dtype
 
 
@@ -57,9 +56,9 @@ def power(self: Tensor, n: int) -> Tensor:
     """A whole power, by squaring; a negative one of the inverse."""
     check_square(self._array, "linalg.matrix_power")
     if n == 0:
-        return clone(self).copy_(identity_like(self))
+        return clone_contiguous(self).copy_(identity_like(self))
     if n == 1:
-        return clone(self)
+        return clone_contiguous(self)
     if n < 0:
         self, n = inverse_of(self, "linalg.inv"), -n
         if n == 1:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.memory import row_major
 from pullback._modes import is_grad_enabled
 from pullback._op.apply import check_broadcast
 from pullback._op.define import Array, function, op
@@ -116,7 +117,7 @@ def pinv_parts(self: Array, atol: Any, rtol: Any, hermitian: bool) -> Array:
         left, right = right.swapaxes(-1, -2).conj(), left.swapaxes(-1, -2).conj()
     kept = size > cut(size, absolute, relative, real_of(self.dtype))[..., None]
     inverse = np.where(kept, 1 / values, 0).astype(values.dtype)
-    return np.matmul(left * inverse[..., None, :], right)
+    return row_major(np.matmul(left * inverse[..., None, :], right))
 
 
 @function(space="linalg", method=False, name="linalg_pinv", autocast="rounded")

@@ -431,8 +431,7 @@ def powers_of_two(self: Array, other: Array) -> Array:
     if not other.ndim and (self.ndim or self.real.dtype == np.float64):
         other = other.astype(self.real.dtype)
     if kind == "f":
-        powers = number_to_power(2.0, other)
-        return laid_out(powers, (other,)) if self.dtype == np.float64 else powers
+        return number_to_power(2.0, other)
     return np.exp(np.multiply(other, other.dtype.type(LN_2)).astype(np.float64)).astype(other.dtype)
 
 
@@ -455,7 +454,8 @@ def ldexp(self: Array, other: Array) -> Array:
     kinds = self.dtype.kind, other.dtype.kind
     if kinds[0] == "f" and kinds[1] in "iu":
         # 2**other alone may overflow; torch too reads 32 bits of it
-        return laid_out(np.ldexp(self, other.astype(np.int32)), (self, np.ascontiguousarray(other)))
+        made = np.ldexp(self, other.astype(np.int32))
+        return laid_out(made, (self,) if made.shape == self.shape else (self, other))
     if kinds[0] == "c" and kinds[1] in "iub":
         common = result_numpy_dtype((self, other))
         powers = complex_functions.power(common.type(2), cast(other, common))
@@ -463,7 +463,10 @@ def ldexp(self: Array, other: Array) -> Array:
         powers = powers_of_two(self, other)
         common = result_numpy_dtype((self, powers))
     if kinds[0] == "V" and kinds[1] in "iu":
-        return np.multiply(self, powers).astype(self.dtype)
+        made = np.multiply(self, powers).astype(self.dtype)
+        return laid_out(made, (self,) if made.shape == self.shape else (self, other))
+    if kinds[0] not in "iub" and self.dtype != np.float32:  # powers of a two of single precision lie row by row
+        powers = laid_out(powers, (other,))
     factors = cast(self, common), cast(powers, common)
     return laid_out(np.multiply(*factors), factors)
 

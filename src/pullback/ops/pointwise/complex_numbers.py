@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.memory import empty_in_order, order_of_result
 from pullback._dtype import FROM_NUMPY
 from pullback._op.define import Array, op
 from pullback.ops.pointwise.arithmetic import conj, real_part, sgn
@@ -34,12 +35,9 @@ def imaginary_part(number: Any) -> Any:
 
 
 def room_for(one: Any, other: Any) -> Any:
-    """An array for the complex numbers with these parts, in the layout of the first that is not stretched."""
-    if one.shape == other.shape:
-        for part in (one, other):
-            if 0 not in part.strides:
-                return np.empty_like(part, WHOLE[one.dtype.name])
-    return np.empty(np.broadcast_shapes(one.shape, other.shape), WHOLE[one.dtype.name])
+    """An array for the complex numbers with these parts, in the memory order of pointwise results."""
+    shape = np.broadcast_shapes(one.shape, other.shape)
+    return empty_in_order(shape, order_of_result((one, other), shape), WHOLE[one.dtype.name])
 
 
 def check_whole(targets: list[Any], arrays: list[Any], bound: dict[str, Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from pullback._arrays.memory import row_major
 from pullback._op.define import Array, function, op
 from pullback._runtime.messages import type_name
 from pullback._tensor import Tensor
@@ -30,7 +31,7 @@ LARGE = 25
 )
 def cdist_forward(x1: Array, x2: Array, p: float) -> Array:
     """The p-norms of the differences of all rows."""
-    return kernels.cdist(x1, x2, p)
+    return row_major(kernels.cdist(x1, x2, p))
 
 
 @op(

@@ -14,6 +14,7 @@ from pullback._op.out import exactly, write_result
 from pullback._tensor import normal_dim
 from pullback.kernels.jit.small.choose import Scanning
 from pullback.kernels.numpy.reduce import scan as kernels
+from pullback.ops.create.like import zeros_like
 from pullback.ops.index.gather import scatter_add
 from pullback.ops.pointwise.arithmetic import conj
 from pullback.ops.pointwise.elementary import exp, log
@@ -180,7 +181,7 @@ def differences(self: Any, n: int, dim: int, prepend: Any, append: Any) -> Any:
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
     if n == 0 and prepend is None and append is None:
-        return self.new_zeros(self.shape).copy_(self)
+        return zeros_like(self).copy_(self)
     dim = normal_dim(dim, self.ndim)
     for other in (prepend, append):
         if other is not None and other.ndim != self.ndim:
@@ -192,7 +193,7 @@ def differences(self: Any, n: int, dim: int, prepend: Any, append: Any) -> Any:
                     f"differencing dimension; input.size({i}) = {size}, but got tensor.size({i}) = {other.shape[i]}"
                 )
     if n == 0:
-        return self.new_zeros(self.shape).copy_(self)
+        return zeros_like(self).copy_(self)
     parts = [part for part in (prepend, self, append) if part is not None]
     whole = cat(parts, dim) if len(parts) > 1 else self
     for _ in range(min(n, whole.shape[dim])):

@@ -9,6 +9,7 @@ import numpy as np
 
 from pullback._arrays.half import is_half
 from pullback._arrays.kinds import answered
+from pullback._arrays.memory import row_major
 from pullback.kernels.compiled import room
 from pullback.kernels.numpy.index.subscript import which_outside
 from pullback.kernels.numpy.norm.rows import number
@@ -69,7 +70,7 @@ def nll_loss(
         # An ignored row contributes nothing, even where its log probability is infinite.
         loss = loss * weights if counts is None else np.where(counts, loss * weights, x.dtype.type(0))
     if reduction == 0 and x.ndim > 1:
-        return loss, np.zeros((), x.dtype)
+        return row_major(loss), np.zeros((), x.dtype)
     add = cascade if is_half(x.dtype) else partial(np.add.reduce, axis=None)
     total_weight = np.asarray(target.size if weights is None else add(weights), x.dtype)
     total = add(loss)

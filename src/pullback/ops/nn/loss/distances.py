@@ -13,7 +13,15 @@ from pullback._op.define import Array, function, op
 from pullback._runtime import messages
 from pullback._runtime.warnings import warn
 from pullback._tensor import Tensor
-from pullback.ops.nn.loss.reduction import CODES, apply_reduction, legacy_reduction, reduced, reduction_code, share
+from pullback.ops.nn.loss.reduction import (
+    CODES,
+    apply_reduction,
+    legacy_reduction,
+    reduced,
+    reduced_like,
+    reduction_code,
+    share,
+)
 from pullback.ops.pointwise.arithmetic import abs, div, mul, sub
 from pullback.ops.pointwise.arithmetic import where_tensors as where
 from pullback.ops.pointwise.elementary import exp
@@ -249,6 +257,7 @@ def smooth_l1_loss(
     space=None,
     name="huber_loss",
     pointwise=True,
+    layout="own",
     self=lambda grad, self, target, reduction, delta: huber_loss_backward(grad, self, target, reduction, delta),
     target=lambda grad, self, target, reduction, delta: huber_loss_backward(grad, target, self, reduction, delta),
     result=lambda self_t, target_t, self, target, reduction, delta: apply_reduction(
@@ -262,16 +271,17 @@ def huber(self: Array, target: Array, reduction: int, delta: float) -> Array:
         if not can_cast(source := FROM_NUMPY[common], wanted := FROM_NUMPY[self.dtype]):
             raise RuntimeError(messages.cannot_cast(source.scalar_type, wanted.scalar_type))
         loss = huber(self.astype(common), target.astype(common), 0, delta)
-        return reduced(loss.astype(self.dtype), reduction)
+        return reduced_like(self, loss.astype(self.dtype), reduction)
     refuse("huber_cpu", self, "iubc")
     half: Any = 0.5
     if is_half(self.dtype):
         if self.dtype.kind == "f":
-            return reduced(huber(widened(self), widened(target), 0, delta).astype(self.dtype), reduction)
+            wide = huber(widened(self), widened(target), 0, delta)
+            return reduced_like(self, wide.astype(self.dtype), reduction)
         half, delta = self.dtype.type(0.5), self.dtype.type(delta)
     z = np.abs(np.subtract(self, target))
     loss = np.where(z <= delta, half * z * z, delta * (z - half * delta))
-    return reduced(loss.astype(self.dtype, copy=False), reduction)
+    return reduced_like(self, loss.astype(self.dtype, copy=False), reduction)
 
 
 @op(

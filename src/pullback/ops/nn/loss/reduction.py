@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.kinds import laid_out
 from pullback._op.define import Array
 from pullback._runtime.warnings import warn
 from pullback.kernels.jit.language.expression import Halfway, Stand
@@ -53,6 +54,11 @@ def reduced(loss: Array, reduction: int) -> Array:
         raise Halfway(loss, lambda made: reduced(made, reduction))
     summed = total(loss, None, False)
     return summed if reduction == 2 else np.divide(summed, loss.size, dtype=loss.dtype)
+
+
+def reduced_like(input: Array, loss: Array, reduction: int) -> Array:
+    """The same, of losses that lie in memory as the input does where they are not reduced."""
+    return laid_out(loss, (input,)) if reduction == 0 and type(loss) is not Stand else reduced(loss, reduction)
 
 
 def apply_reduction(loss: Any, reduction: int) -> Any:
