@@ -5,6 +5,7 @@ A result that moves as much as two libraries differ is decided by the last digit
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import Any
 
@@ -42,6 +43,9 @@ DEVIATING = re.compile(r"\b(std|var)\w*\(")
 
 KNOWN_DIGITS = {re.compile(r"\bbessel_[jy][01]\("): 3e-8, re.compile(r"\bairy_ai\("): 3e-5}
 """Functions of which torch knows some digits only, and the error of those."""
+
+CHOOSING = re.compile(r"\b(f?(max|min)(imum)?|a(min)?max|amin|clamp\w*|clip|cum(max|min))_?\(")
+"""Ops that take one of several numbers: of zeros of both signs, which are equal, torch's vectors take another."""
 
 CANCELLING = re.compile(r"\bcross\(")
 """Ops whose errors are as large as a rounding error of the largest product they subtract: nothing may be left of it."""
@@ -85,6 +89,8 @@ class Shaking:
         if isinstance(tensor, torch.Tensor):
             wrapped = torch._C._functorch.is_functorch_wrapped_tensor(tensor)
             moved = self.moved(tensor, line, before, where_it_lies=not wrapped)
+            if CHOOSING.search(line) and not wrapped:
+                self.choose_zeros(tensor, before)
             if assigned and not out:
                 names[name] = moved
 
@@ -105,6 +111,15 @@ class Shaking:
             return tensor
         except RuntimeError:  # no rule for it inside a transform, or elements that lie on each other
             return tensor
+
+    def choose_zeros(self, tensor: Any, before: list[Any]) -> None:
+        """Give zeros another sign, here and there, if those they were taken from have both."""
+        floats = [operand for operand in before if operand.is_floating_point()]
+        signs = {sign for operand in floats for sign in torch.signbit(operand[operand == 0]).unique().tolist()}
+        if len(signs) == 2 and tensor.is_floating_point():
+            other = torch.from_numpy(self.draw.rand(*tensor.shape) < 0.5) if tensor.ndim else self.draw.rand() < 0.5
+            with contextlib.suppress(RuntimeError):  # elements that lie on each other
+                tensor.data.copy_(torch.where((tensor.data == 0) & other, -tensor.data, tensor.data))
 
     def errors(self, line: str, tensor: Any, before: list[Any]) -> Any:
         """A rounding error for each element, zero for those that have none."""
