@@ -137,3 +137,35 @@ def test_pairs_of_equal_rows_have_no_gradient_whatever_their_distance_is_asked_f
         return found
 
     same(program)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), float("-inf")])
+@pytest.mark.parametrize("dims", [2, 3])
+def test_samples_outside_see_nothing_and_are_seen_by_nothing(dims: int, bad: float, padding: str, mode: str) -> None:
+    """Neither an infinite gradient nor an infinite element is multiplied by the zero weight of what lies outside."""
+    if dims == 3 and mode == "bicubic":
+        return
+
+    def program(torch: Any) -> Any:
+        draw = np.random.RandomState(0)
+        image, grid = draw.randn(1, 2, *(4,) * dims), draw.uniform(-1.8, 1.8, (1, *(3,) * dims, dims))
+        weights = draw.randn(1, 2, *(3,) * dims)
+        found = []
+        for spoiled in (image, weights):
+            spoiled.reshape(-1)[::5] = bad
+            x, at = (torch.from_numpy(part.copy()).requires_grad_() for part in (image, grid))
+            out = torch.nn.functional.grid_sample(x, at, mode, padding, True)
+            grads = torch.autograd.grad(out, [x, at], torch.from_numpy(weights.copy()))
+            found += [[kinds(part) for part in (out, *grads)]]
+            image = np.where(np.isfinite(image), image, 1.0)
+        return found
+
+    same(program)
+
+
+def kinds(tensor: Any) -> Any:
+    """Which elements are NaN or infinite, and the others to a few digits."""
+    array = tensor.detach().numpy().reshape(-1)
+    return [float(f"{number:.4g}") + 0.0 if abs(number) > 1e-9 else 0.0 for number in array.tolist()]

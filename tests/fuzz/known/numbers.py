@@ -99,7 +99,7 @@ ROUNDING = [
 """What rounding errors decide."""
 
 AT_SPECIAL_VALUES = [
-    (r"conv|matmul|@|mm\(|bmm|mv\(|einsum|dot|linear|fft|linalg|lu|cholesky|solve|inverse|det|qr\(|geqrf|householder|ormqr|attention|cov|corrcoef|cdist|kron|'nuc'",
+    (r"conv|matmul|@|mm\(|bmm|mv\(|einsum|dot|linear|fft|linalg|lu|cholesky|solve|inverse|det|qr\(|geqrf|householder|ormqr|attention|cov|corrcoef|cdist|kron|matrix_exp|'nuc'",
      "how far infinities and NaNs spread in products, transforms and factorisations"),
     (r"\b(std|var)\w*\(", "deviations of large numbers that are equal"),
     (r"_polynomial_\w+\(", "polynomials of NaN, for which torch gives what lies in memory"),

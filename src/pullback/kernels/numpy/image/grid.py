@@ -152,10 +152,16 @@ def images_of(rows: AnyArray, batch: int, sizes: Sizes) -> AnyArray:
     return np.ascontiguousarray(np.moveaxis(rows.reshape(batch, *sizes, rows.shape[1]), -1, 1))
 
 
-def added(target: AnyArray, place: AnyArray, rows: AnyArray) -> None:
-    """Add rows at places, which may repeat."""
+def seen(rows: AnyArray, place: AnyArray, inside: AnyArray) -> AnyArray:
+    """The rows at places; what lies outside is zero, also where what is seen in its stead is infinite."""
+    return np.where(inside[:, None], rows[place], rows.dtype.type(0))
+
+
+def added(target: AnyArray, place: AnyArray, inside: AnyArray, rows: AnyArray) -> None:
+    """Add rows at places, which may repeat; those outside go nowhere."""
     channels = rows.shape[1]
     if rows.size:
+        rows = np.where(inside[:, None], rows, rows.dtype.type(0))
         at = (place[:, None] * channels + np.arange(channels)).ravel()
         target += np.bincount(at, rows.ravel(), target.size).astype(target.dtype).reshape(target.shape)
 
@@ -177,7 +183,7 @@ def grid_sample(x: AnyArray, grid: AnyArray, mode: int, padding: int, align_corn
         share = weight(factors, inside)
         if len(sizes) == 2:  # what lies outside an image, not a volume, is multiplied by zero: points of nan show
             share += 0 * weight(factors, ~inside)
-        out += share * rows[place]
+        out += share * seen(rows, place, inside)
     return images_of(out, batch, grid.shape[1:-1])
 
 
@@ -190,15 +196,27 @@ def grid_sample_backward(
     rows, grads = rows_of(x), rows_of(grad)
     to_image = np.zeros_like(rows) if wants[0] else None
     to_grid = np.zeros((grads.shape[0], ndim), grid.dtype) if wants[1] else None
+    # The slope of a plane is one number that the gradient is multiplied by: an infinite one meets no other.
+    at_once = ndim == 2 and mode == BILINEAR and wants[1]
+    slopes = [np.zeros_like(grads) for _ in range(ndim if at_once else 0)]
     for place, inside, factors in corners(axes, sizes, batch):
         if to_image is not None:
-            added(to_image, place, weight(factors, inside) * grads)
+            added(to_image, place, inside, weight(factors, inside) * grads)
         if to_grid is not None and mode != NEAREST:
-            value = along(grads, rows[place])
+            here = seen(rows, place, inside)
+            if at_once:
+                for dim, slope in enumerate(slopes):
+                    slope += weight(factors, inside, dim) * here
+                continue
+            value = along(grads, here)
+            if ndim == 3:  # nobody looks outside a volume, whatever the gradient is
+                value = np.where(inside[:, None], value, value.dtype.type(0))
             for dim in range(ndim):
                 to_grid[:, ndim - 1 - dim] += (weight(factors, inside, dim) * value)[:, 0]
     if to_grid is not None:
         for dim in range(ndim):
+            if at_once:
+                to_grid[:, ndim - 1 - dim] = along(grads, slopes[dim])[:, 0]
             to_grid[:, ndim - 1 - dim] *= axes[dim].slope
         to_grid = to_grid.reshape(grid.shape)
     return None if to_image is None else images_of(to_image, batch, sizes), to_grid
@@ -228,16 +246,17 @@ def grid_sample_double_backward(
     to_grad, to_image = np.zeros_like(grads), np.zeros_like(rows)
     to_grid = np.zeros((grads.shape[0], ndim), grid.dtype)
     for place, inside, factors in corners(axes, sizes, batch):
-        here = rows[place]
+        here = seen(rows, place, inside)
         if wanted is not None:
-            to_grad += weight(factors, inside) * wanted[place]
-            value = along(grads, wanted[place])
+            there = seen(wanted, place, inside)
+            to_grad += weight(factors, inside) * there
+            value = along(grads, there)
             for dim in range(ndim if mode != NEAREST else 0):
                 to_grid[:, ndim - 1 - dim] += (weight(factors, inside, dim) * value)[:, 0]
         if moves is not None:
             moved = sum(move * weight(factors, inside, dim) for dim, move in enumerate(moves))
             to_grad += moved * here
-            added(to_image, place, moved * grads)
+            added(to_image, place, inside, moved * grads)
             value = along(grads, here)
             for dim in range(ndim):
                 curved = sum(move * weight(factors, inside, dim, other) for other, move in enumerate(moves))
