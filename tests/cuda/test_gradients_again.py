@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -78,3 +80,43 @@ def test_gradients_that_have_to_be_cast_or_moved_are_copied_by_native_code(monke
         assert x.grad.dtype is weight.grad.dtype is torch.float32 and x.grad.stride() == (6, 1)  # type: ignore[union-attr]
         np.testing.assert_allclose(x.grad.tolist(), [weight.tolist()] * 4, 1e-6)  # type: ignore[union-attr]
         x.grad = weight.grad = None
+
+
+def test_which_gradients_of_one_node_are_wanted_differs_from_call_to_call() -> None:
+    torch.manual_seed(0)
+    x, w, b = torch.randn(4, 6), torch.randn(6), torch.randn(6)
+    for turn in range(24):
+        wanted = [bool((turn // 3 + 1) >> place & 1) for place in range(3)]
+        pairs = []
+        for place in ("cpu", "cuda"):
+            given = [
+                v.clone().to(place).requires_grad_(want) for v, want in zip((x * (turn + 1), w, b), wanted, strict=True)
+            ]
+            made = torch.nn.functional.layer_norm(given[0], (6,), given[1], given[2])
+            if any(wanted):
+                (made * made.detach().exp()).sum().backward()
+            pairs.append([v.grad for v in given])
+        for host, there in zip(*pairs, strict=True):
+            assert (host is None) is (there is None)
+            if host is not None:
+                np.testing.assert_allclose(there.cpu().numpy(), host.numpy(), 1e-4, 1e-5)
+
+
+@pytest.mark.parametrize("join", [torch.cat, torch.stack, torch.hstack])
+def test_lists_of_arrays_are_told_apart_by_how_many_there_are(join: Any) -> None:
+    for turn in range(12):
+        torch.manual_seed(turn)
+        parts = [torch.randn(2, 3, requires_grad=True) for _ in range(turn % 3 + 1)]
+        there = [part.detach().cuda().requires_grad_() for part in parts]
+        mine, wanted = join(there), join(parts)
+        np.testing.assert_array_equal(mine.detach().cpu().numpy(), wanted.detach().numpy())
+        (mine * mine.detach()).sum().backward()
+        for part, own in zip(parts, there, strict=True):
+            np.testing.assert_array_equal(own.grad.cpu().numpy(), part.detach().numpy())  # type: ignore[union-attr]
+
+
+def test_joining_more_arrays_than_native_code_takes_is_right() -> None:
+    parts = [torch.full((2,), float(k), device="cuda") for k in range(40)]
+    for _ in range(6):
+        assert torch.cat(parts).tolist() == [float(k) for k in range(40) for _ in range(2)]
+        assert torch.stack(parts[:20], 1)[1].tolist() == [float(k) for k in range(20)]

@@ -230,6 +230,8 @@ def write(target: DeviceArray, value: Any) -> None:
     if type(value) is DeviceArray:
         if value.device is target.device and lies_alike(target, value):
             index = target.device.index or 0
+            if current and copy_into(target, value):  # what is launched can be launched again
+                return
             if value.address != target.address:
                 low, nbytes = reach(value.shape, value.strides, value.itemsize)
                 required().copy(index, target.address + low, value.address + low, nbytes, stream_on(index))

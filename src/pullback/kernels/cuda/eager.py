@@ -92,7 +92,7 @@ def forward_on(op: Op) -> Any:
     if op.view:
         return windows(op) if keywords else viewer(windows(op))
     if not is_traced(op) or is_loss(op):
-        if op.variadic or "list" in op.kinds.values():
+        if op.variadic:
             return guarded(lambda *args, **kwargs: forward(op, args, kwargs))
         given = len(op.params) - len(keywords)
         launch = recorder(

@@ -26,7 +26,7 @@ from pullback.kernels.cuda.device import aside, required
 from pullback.kernels.cuda.memory import Block, Pool, rounded
 from pullback.kernels.precision import forgetting
 
-CLASSES = (np.ndarray, float, Size, int, bool, NoneType, tuple, str, dtype, memory_format)
+CLASSES = (np.ndarray, float, Size, list, int, bool, NoneType, tuple, str, dtype, memory_format)
 SLOTS = ("address", "base", "device", "dtype", "memory", "shape", "strides")
 
 

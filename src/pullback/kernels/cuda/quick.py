@@ -119,13 +119,23 @@ def key_of(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
             if value.flags.writeable:  # else its number could change
                 return None
             key += (kind, id(value))
-        elif kind in PLAIN or (kind is tuple and all([type(n) is int for n in value])):
+        elif kind in PLAIN or (kind is tuple and all([type(n) is int or type(n) is bool for n in value])):
             key += (kind, value)
         elif kind is Size:
             key += (tuple, tuple(value))
+        elif kind is list and not any([type(item) is list for item in value]):
+            inner = key_of(tuple(value))
+            if inner is None:
+                return None
+            key += (list, len(value), *inner)
         else:
             return None
     return tuple(key)
+
+
+def leaves_of(args: Any) -> list[Any]:
+    """Arguments, with the items of lists in place of these."""
+    return [item for value in args for item in (value if type(value) is list else [value])]
 
 
 def remember(
@@ -176,6 +186,7 @@ def keep(
     words: list[int],
     held: Any = (),
     apart: list[int] | None = None,
+    pattern: int | None = None,
 ) -> None:
     """Let native code find a recipe; one without results has the spans of its arrays, which must not meet."""
     if len(recipes) >= KEPT:
@@ -183,14 +194,16 @@ def keep(
     facts: list[Any] = [fact for out in outs for fact in (out.shape, out.strides, out.dtype)]
     if apart:
         facts.append(as_words(apart))
-    numbers = [a for a in args if type(a) is np.ndarray] + [*held]  # whose identities or places are part of it
-    recipes[key] = (as_words(words), len(outs), numbers, *facts)
+    numbers = [a for a in leaves_of(args) if type(a) is np.ndarray] + [
+        *held
+    ]  # whose identities or places are part of it
+    recipes[key] = (as_words(words), len(outs) if pattern is None else pattern, numbers, *facts)
 
 
 def keep_views(front: Front, recipes: dict[Any, Any], args: tuple[Any, ...], made: Any) -> None:
     """Write down which windows onto its arguments a function has made, if that is all it has made."""
     outs = list(made) if type(made) in (list, tuple) else [made]
-    arrays = [value for value in args if type(value) is DeviceArray]
+    arrays = [value for value in leaves_of(args) if type(value) is DeviceArray]
     owners = [id(owner_of(a)) for a in arrays]
     words = [-1]
     for out in outs:
@@ -199,8 +212,13 @@ def keep_views(front: Front, recipes: dict[Any, Any], args: tuple[Any, ...], mad
         nr = owners.index(id(owner_of(out)))
         words += (nr, front.kernels.SAME if out is arrays[nr] else out.address - arrays[nr].address)
     key = key_of(args)
-    if key is not None and 0 < len(outs) <= front.kernels.MOST_ARGS >= len(args):
+    if key is not None and 0 < len(outs) <= front.kernels.MOST_ARGS >= many_of(args):
         keep(recipes, key, args, outs, words)
+
+
+def many_of(args: Any) -> int:
+    """How many arguments native code has to look at."""
+    return len(args) + sum([len(value) for value in args if type(value) is list])
 
 
 def owner_of(array: DeviceArray) -> DeviceArray:
@@ -240,11 +258,7 @@ def recorder(compute: Callable[..., Any], around: Callable[[Any], Any]) -> Calla
         if front is None:
             return compute(*args)
         key = key_of(args)
-        if key is None and any([is_nested(value) for value in args]):
-            return spread(args)
-        if key is None and any([isinstance(value, tuple) and type(value) is not tuple for value in args]):
-            return again(*[tuple(value) if isinstance(value, tuple) else value for value in args])  # sizes
-        if key is None or len(args) > front.kernels.MOST_ARGS:
+        if key is None or many_of(args) > front.kernels.MOST_ARGS:
             return compute(*args)
         seen = tries.get(key, 0)
         if seen != WARM:  # the first calls load programs, fill tables and take other turns than those that follow
@@ -256,90 +270,33 @@ def recorder(compute: Callable[..., Any], around: Callable[[Any], Any]) -> Calla
         given = apart(args)
         out, recording = recorded(compute, *given)
         if recording is not None:
-            outs = list(out) if type(out) in (list, tuple) else [out]
-            words = recording.words([a for a in given if type(a) is DeviceArray], outs)
-            if words is not None and (len(outs) > 1) is (type(out) in (list, tuple)):
-                keep(recipes, key, args, outs, words, recording.held)
+            made = list(out) if type(out) in (list, tuple) else [out]
+            outs = [one for one in made if one is not None]
+            words = recording.words([a for a in leaves_of(given) if type(a) is DeviceArray], outs)
+            if words is not None:
+                keep(recipes, key, args, outs, words, recording.held, pattern=pattern_of(out))
             elif recording.did_nothing() and type(out) is DeviceArray:
                 keep_views(front, recipes, tuple(given), out)
         return out
 
-    def spread(args: tuple[Any, ...]) -> Any:
-        flat, pattern = leaves_of(args)
-        found = spreads.get(pattern)
-        if found is None:
-            if len(spreads) >= KEPT:
-                spreads.clear()
-            found = spreads[pattern] = Spread(compute, args)
-        return found(flat)
-
-    spreads: dict[Any, Spread] = {}
     tries: dict[Any, int] = {}
     maker_on(placed(0))
     front = pool_of(0).front
     if not isinstance(front, Front):
         front = None
     own = around(run)
-    again = own if front is None else front.computing(own, recipes, tries)
-    return again  # type: ignore[no-any-return]
+    return own if front is None else front.computing(own, recipes, tries)  # type: ignore[no-any-return]
 
 
-def is_nested(value: Any) -> bool:
-    """True for a list, and for a tuple of more than integers, by which calls are looked up."""
-    return type(value) is list or (type(value) is tuple and not all([type(n) is int for n in value]))
-
-
-def leaves_of(args: tuple[Any, ...]) -> tuple[list[Any], Any]:
-    """The items of lists among arguments beside each other, and how they lay: what is missing or a truth value counts,
-    because it decides about what is made."""
-    flat: list[Any] = []
-    pattern: list[Any] = []
-    for value in args:
-        if is_nested(value):
-            pattern.append((type(value), *[item if item is None or type(item) is bool else 0 for item in value]))
-            flat += value
-        else:
-            pattern.append(value if value is None or type(value) is bool else 0)
-            flat.append(value)
-    return flat, tuple(pattern)
-
-
-class Spread:
-    """A function whose arguments are partly in lists, and of whose results some may be None, as one of arrays."""
-
-    __slots__ = ("compute", "kind", "launch", "made", "shapes")
-
-    def __init__(self, compute: Callable[..., Any], args: tuple[Any, ...]) -> None:
-        self.compute = compute
-        self.shapes = [(type(value), len(value)) if is_nested(value) else None for value in args]
-        self.kind: Any = None
-        self.made: list[bool] = []
-        """What makes the results, and which of them are there: the same in every call."""
-        self.launch = recorder(self.flat, lambda function: function)
-
-    def flat(self, *leaves: Any) -> Any:
-        """The function, of items beside each other; results that are there."""
-        given, at = [], 0
-        for shape in self.shapes:
-            if shape is None:
-                given.append(leaves[at])
-                at += 1
-            else:
-                given.append(shape[0](leaves[at : at + shape[1]]))
-                at += shape[1]
-        out = self.compute(*given)
-        self.kind = type(out) if type(out) in (list, tuple) else None
-        outs = list(out) if self.kind is not None else [out]
-        self.made = [one is not None for one in outs]
-        found = [one for one in outs if one is not None]
-        return found[0] if len(found) == 1 else found
-
-    def __call__(self, leaves: list[Any]) -> Any:
-        found = self.launch(*leaves)
-        if self.kind is None:
-            return found if self.made[0] else None
-        there = iter(found if type(found) in (list, tuple) else [found])
-        return self.kind([next(there) if one else None for one in self.made])
+def pattern_of(out: Any) -> int:
+    """Which of several results are there: their number, how many there could be, and a bit for each that is; the number
+    alone where all are, and native code may give a tuple of them or the only one."""
+    if type(out) not in (list, tuple):
+        return 1
+    there = [one is not None for one in out]
+    if all(there) and len(out) > 1:
+        return len(out)
+    return sum(there) | len(out) << 8 | sum([1 << 16 + place for place, one in enumerate(there) if one])
 
 
 WARM = 3

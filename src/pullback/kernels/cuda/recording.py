@@ -161,18 +161,21 @@ def apart(args: tuple[Any, ...]) -> list[Any]:
 
     Else what a kernel is told of could lie in either: `x.dot(x)` would be written down as a function of one array.
     """
-    given, spans = list(args), []
-    for nr, a in enumerate(args):
-        if type(a) is not DeviceArray or not a.size:
-            continue
+    spans: list[tuple[int, int]] = []
+    return [[alone(a, spans) for a in value] if type(value) is list else alone(value, spans) for value in args]
+
+
+def alone(a: Any, spans: list[tuple[int, int]]) -> Any:
+    """An argument, or a copy of it if it meets memory of those before, whose spans it joins."""
+    if type(a) is DeviceArray and a.size:
         low, nbytes = reach(a.shape, a.strides, a.itemsize)
         start = a.address + low
         if any([start < end and before < start + nbytes for before, end in spans]):
             copy = empty((nbytes,), np.uint8)
             required().copy(0, copy.address, start, nbytes, stream_on(0))
-            given[nr] = DeviceArray(a.shape, a.dtype, a.strides, copy, copy.address - low, a.device)
+            a = DeviceArray(a.shape, a.dtype, a.strides, copy, copy.address - low, a.device)
         spans.append((start, start + nbytes))
-    return given
+    return a
 
 
 def recorded(function: Callable[..., Any], *args: Any) -> tuple[Any, Recording | None]:

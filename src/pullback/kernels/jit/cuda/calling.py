@@ -21,7 +21,9 @@ from pullback.kernels.jit.cuda.launching import (
     FLOAT,
     LAUNCH,
     LAUNCHES,
+    LIST,
     MOST_ARGS,
+    MOST_ITEMS,
     MOST_PARAMS,
     NDARRAY,
     PLACE,
@@ -62,56 +64,37 @@ def computing(slots: Slots) -> tuple[str, set[str]]:
     facts = facts_of(code, 2)
     branch(code, is_alone(code, facts), "refuse")
     branch(code, argc <= MOST_ARGS, "refuse")
-    addresses, items = code.stack(MOST_ARGS, "i64"), code.stack(MOST_ARGS * 3, "i64")
-    boxed, objects = code.stack(MOST_ARGS * 3, "i64"), code.stack(MOST_ARGS, "i64")
+    addresses, items = code.stack(MOST_ARGS, "i64"), code.stack(MOST_ITEMS, "i64")
+    boxed, objects = code.stack(MOST_ITEMS, "i64"), code.stack(MOST_ARGS, "i64")
     many, arrays = code.variable(code.const(0, "i64")), code.variable(code.const(0, "i64"))
-    low = code.variable(code.const(0, "i64"))
-    known = {name: code.load(facts, name, "i64") for name in (CLASS, PLACE, NDARRAY, FLOAT, SIZE_CLASS, *PLAIN)}
+    low, leaves = code.variable(code.const(0, "i64")), code.variable(argc)
+    names = (CLASS, PLACE, NDARRAY, FLOAT, SIZE_CLASS, LIST, *PLAIN)
+    known = {name: code.load(facts, name, "i64") for name in names}
     # What an argument adds to the key: an array its dtype, shape and strides, all else its class and value.
     with code.loop(0, argc) as i:
         value = pointer(code, code.load(argv, i, "i64"))
-        kind = code.load(value, HEAD // 8 - 1, "i64")
-        array, number, done = code.label(), code.label(), code.label()
-        code.do(f"br {code.compare('eq', kind, known[CLASS])}, label %{array}, label %{number}")
-        code.block(array)
-        at = many.get()
-        for nr, name in enumerate(("dtype", "shape", "strides")):
-            code.store(field(code, value, slots.places[name]), items, at + nr)
-            code.store(code.const(0, "i64"), boxed, at + nr)
-        many.set(at + 3)
-        here = code.compare("eq", field(code, value, slots.places["device"]), known[PLACE])
-        held = field(code, value, slots.places["address"])
-        address = code.call("PyLong_AsLongLong", "i64", pointer(code, held))
-        low.set(low.get() | address | code.select(here, code.const(0, "i64"), 1))
-        code.store(address, addresses, arrays.get())
-        code.store(code.address(value), objects, arrays.get())
-        arrays.set(arrays.get() + 1)
-        code.do(f"br label %{done}")
-        code.block(number)
-        at = many.get()
-        kind = code.select(code.compare("eq", kind, known[SIZE_CLASS]), known[TUPLE], kind)
-        code.store(kind, items, at)
-        code.store(code.const(0, "i64"), boxed, at)
-        many.set(at + 2)
-        floating = code.compare("eq", kind, known[FLOAT])
-        given = code.compare("eq", kind, known[NDARRAY])
-        # A float is known by its bits, an array of NumPy's by its place.
-        bits = code.load(value, code.select(floating, code.const(HEAD // 8, "i64"), 0), "i64")
-        code.store(code.select(floating, bits, code.address(value)), items, at + 1)
-        code.store(code.select(floating | given, code.const(1, "i64"), 0), boxed, at + 1)
-        right = floating | given
-        for other_kind in PLAIN:
-            right = right | code.compare("eq", kind, known[other_kind])
-        low.set(low.get() | code.select(right, code.const(0, "i64"), 1))
-        code.do(f"br label %{done}")
-        code.block(done)
+        first, length = code.variable(code.address(code.at(argv, i, "i64"))), code.variable(code.const(1, "i64"))
+        with code.when(code.compare("eq", code.load(value, HEAD // 8 - 1, "i64"), known[LIST])):
+            length.set(code.load(value, HEAD // 8, "i64"))
+            first.set(code.load(value, HEAD // 8 + 1, "i64"))
+            leaves.set(leaves.get() + length.get())
+            branch(code, leaves.get() <= MOST_ARGS, "clear")
+            at = many.get()
+            for nr, (word, whole) in enumerate(((known[LIST], 0), (length.get(), 1))):
+                code.store(word, items, at + nr)
+                code.store(code.const(whole, "i64"), boxed, at + nr)
+            many.set(at + 2)
+        with code.loop(0, length.get()) as k:
+            item = pointer(code, code.load(pointer(code, first.get()), k, "i64"))
+            add_item(code, slots, item, known, (items, boxed, many), (addresses, objects, arrays), low)
     # Arrays have to lie at multiples of 16 bytes, all on this device.
     branch(code, code.compare("eq", low.get() & 15, 0) & (arrays.get() > 0), "clear")
     recipe = recipe_for(code, items, boxed, many.get())
     table, several = [pointer(code, code.load(recipe, ITEMS // 8 + i, "i64")) for i in range(2)]
     words = pointer(code, code.load(table, DATA // 8, "i64"))
     bases, records = code.stack(BASES, "i64"), code.stack(BASES - TEMPORARY, "i64")
-    results, outs = code.call("PyLong_AsLongLong", "i64", several), code.stack(MOST_ARGS, "i64")
+    pattern, outs = code.call("PyLong_AsLongLong", "i64", several), code.stack(MOST_ARGS, "i64")
+    results = pattern & 255
     branch(code, code.load(words, LAUNCHES, "i64") >= 0, "see")
     pieces = code.load(words, TEMPORARIES, "i64")
     keep_apart(code, recipe, results, addresses, arrays.get())
@@ -161,6 +144,9 @@ def computing(slots: Slots) -> tuple[str, set[str]]:
     code.store(code.load(facts, COUNT, "i64") + 1, facts, COUNT)
     code.do("br label %give")
     code.block("give")
+    branch(code, code.compare("ne", pattern >> 8, 0), "all")
+    give_some(code, pattern, outs)
+    code.block("all")
     branch(code, code.compare("ne", results, 1), "one")
     together = code.call("PyTuple_New", "ptr", results)
     with code.loop(0, results) as i:
@@ -191,6 +177,46 @@ def computing(slots: Slots) -> tuple[str, set[str]]:
     code.block("refuse")
     hand_on(code, pointer(code, code.load(self, ITEMS // 8, "i64")), argv, argc)
     return written(code, "ptr @pullback_cuda_compute(ptr %self, ptr %argv, i64 %argc)"), code.declared
+
+
+def add_item(code: Code, slots: Slots, value: Value, known: dict[int, Value], key: Any, places: Any, low: Any) -> None:
+    """Add what is no list to the key, and an array to the arrays; `low` says whether native code can take it."""
+    (items, boxed, many), (addresses, objects, arrays) = key, places
+    kind = code.load(value, HEAD // 8 - 1, "i64")
+    array, number, done = code.label(), code.label(), code.label()
+    code.do(f"br {code.compare('eq', kind, known[CLASS])}, label %{array}, label %{number}")
+    code.block(array)
+    at = many.get()
+    for nr, name in enumerate(("dtype", "shape", "strides")):
+        code.store(field(code, value, slots.places[name]), items, at + nr)
+        code.store(code.const(0, "i64"), boxed, at + nr)
+    many.set(at + 3)
+    here = code.compare("eq", field(code, value, slots.places["device"]), known[PLACE])
+    held = field(code, value, slots.places["address"])
+    address = code.call("PyLong_AsLongLong", "i64", pointer(code, held))
+    low.set(low.get() | address | code.select(here, code.const(0, "i64"), 1))
+    code.store(address, addresses, arrays.get())
+    code.store(code.address(value), objects, arrays.get())
+    arrays.set(arrays.get() + 1)
+    code.do(f"br label %{done}")
+    code.block(number)
+    at = many.get()
+    kind = code.select(code.compare("eq", kind, known[SIZE_CLASS]), known[TUPLE], kind)
+    code.store(kind, items, at)
+    code.store(code.const(0, "i64"), boxed, at)
+    many.set(at + 2)
+    floating = code.compare("eq", kind, known[FLOAT])
+    given = code.compare("eq", kind, known[NDARRAY])
+    # A float is known by its bits, an array of NumPy's by its place.
+    bits = code.load(value, code.select(floating, code.const(HEAD // 8, "i64"), 0), "i64")
+    code.store(code.select(floating, bits, code.address(value)), items, at + 1)
+    code.store(code.select(floating | given, code.const(1, "i64"), 0), boxed, at + 1)
+    right = floating | given
+    for other_kind in PLAIN:
+        right = right | code.compare("eq", kind, known[other_kind])
+    low.set(low.get() | code.select(right, code.const(0, "i64"), 1))
+    code.do(f"br label %{done}")
+    code.block(done)
 
 
 def recipe_for(code: Code, items: Value, boxed: Value, many: Value) -> Value:
@@ -294,6 +320,26 @@ def see_all(
         code.store(code.address(made), outs, i)
         code.do(f"br label %{done}")
         code.block(done)
+
+
+def give_some(code: Code, pattern: Value, outs: Value) -> None:
+    """Return a tuple in which some of the results are None: bits of the pattern say which are there."""
+    together, bits = code.call("PyTuple_New", "ptr", (pattern >> 8) & 255), pattern >> 16
+    nothing, at = Value(code, "@object_None", "ptr"), code.variable(code.const(0, "i64"))
+    with code.loop(0, (pattern >> 8) & 255) as i:
+        there, absent, done = code.label(), code.label(), code.label()
+        shifted = code.emit(f"lshr {bits}, {i.name}", "i64") & 1
+        code.do(f"br {code.compare('eq', shifted, 1)}, label %{there}, label %{absent}")
+        code.block(there)
+        code.store(code.load(outs, at.get(), "i64"), together, i + ITEMS // 8)
+        at.set(at.get() + 1)
+        code.do(f"br label %{done}")
+        code.block(absent)
+        void(code, "Py_IncRef", nothing)
+        code.store(code.address(nothing), together, i + ITEMS // 8)
+        code.do(f"br label %{done}")
+        code.block(done)
+    code.do(f"ret {together}")
 
 
 def give_all(code: Code, facts: Value, records: Value, held: Any) -> None:

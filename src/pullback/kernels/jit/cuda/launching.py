@@ -16,9 +16,9 @@ SIDE, CLASS, PLACE, LAUNCH, FREE, MISSED, COUNT, HEADS, COUNTS, GENERATION, SPAR
 """Words of the facts of a device; SIDE is where it stands how many threads use streams of their own."""
 TYPES = 11
 """Where, among those, the classes of arguments begin."""
-NDARRAY, FLOAT, SIZE_CLASS, *PLAIN = range(TYPES, TYPES + 10)
-"""NumPy's arrays are known by their places, floats by their bits, sizes as the tuples they are, all else by value:
-ints, bools, None, tuples, strings, dtypes and memory formats."""
+NDARRAY, FLOAT, SIZE_CLASS, LIST, *PLAIN = range(TYPES, TYPES + 11)
+"""NumPy's arrays are known by their places, floats by their bits, sizes as the tuples they are, lists by how many items
+they have and these, all else by value: ints, bools, None, tuples, strings, dtypes and memory formats."""
 TUPLE = PLAIN[3]
 ADDRESS, KEY, SIZE, REQUESTED, NEXT, FACTS, LARGE, BORN = range(8)
 """Words of a record, a block of memory."""
@@ -34,7 +34,9 @@ ROUND, SLOT_BITS, SPREAD = 9, 12, 997
 SLOTS = 1 << SLOT_BITS
 """Blocks are multiples of 1 << ROUND bytes; free ones hang in this many lists, which sizes may share."""
 MOST_ARGS, MOST_PARAMS = 15, 64
-RECENT, ENTRY = 8, 2 + 3 * MOST_ARGS
+MOST_ITEMS = 5 * MOST_ARGS
+"""Words of a key: three of an array, two of anything else, two more where a list begins."""
+RECENT, ENTRY = 8, 2 + MOST_ITEMS
 """Calls of a function that were looked up lately, and the words of one: how long its key is, its recipe, its key."""
 
 
