@@ -110,3 +110,17 @@ def test_a_copy_that_came_before_is_launched_by_native_code(cast: Any) -> None:
         np.testing.assert_array_equal(cast(there).float().cpu().numpy(), cast(x).float().numpy())
         cast(there)
     assert launches() > before + 1
+
+
+def test_ranges_that_come_again_are_new_arrays_of_the_same_numbers() -> None:
+    for _ in range(7):
+        for given in ((5,), (2, 9), (0, 4, 2), (0.0, 1.0, 0.25), (5.0,), (3, 0, -1), (0,)):
+            made, wanted = torch.arange(*given, device="cuda"), torch.arange(*given)
+            assert made.dtype is wanted.dtype and made.tolist() == wanted.tolist()
+            made += 1  # which the next one does not see
+        assert torch.arange(5, dtype=torch.float16, device="cuda").tolist() == [0, 1, 2, 3, 4]
+        assert torch.arange(4, device="cuda:0").device == torch.device("cuda:0")
+    if torch.cuda.device_count() > 1:
+        for _ in range(5):
+            made = torch.arange(5, device="cuda:1")
+            assert made.device == torch.device("cuda:1") and made.tolist() == [0, 1, 2, 3, 4]

@@ -12,11 +12,13 @@ from pullback._arrays.sizes import allocated
 from pullback._op.declare import registry
 from pullback._tensor import Tensor, preserve_format
 from pullback.kernels.cuda import answering
-from pullback.kernels.cuda.array import DeviceArray, empty
-from pullback.kernels.cuda.carry import OnHost, name_of
+from pullback.kernels.cuda.array import DeviceArray, answers, empty
+from pullback.kernels.cuda.carry import OnHost, name_of, upload
 from pullback.kernels.cuda.composed.keys import numbers_there
 from pullback.kernels.cuda.composed.words import inside, repeat
+from pullback.kernels.cuda.device import placed, required
 from pullback.kernels.cuda.native import INPLACE, arranged_like
+from pullback.kernels.cuda.recording import lasts
 
 known: dict[Any, Any] = {}
 """What was read, so that the same function stays the same function."""
@@ -159,7 +161,39 @@ class Repeated(OnHost):
         return super().__call__(a, repeats) if made is None else made
 
 
+class Ranged(OnHost):
+    """`arange_array` of ops/create/ranges.py: short ones that come again are copies of one that stays on the device."""
+
+    __slots__ = ("seen", "there")
+
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)
+        self.seen: dict[Any, int] = {}
+        self.there: dict[Any, DeviceArray] = {}
+
+    def __call__(self, /, low: Any, high: Any, by: Any, target: Any) -> Any:
+        bounds = (low, high, by)
+        if not all([type(bound) is int or type(bound) is float for bound in bounds]):
+            return super().__call__(*bounds, target)
+        key = (*bounds, *map(type, bounds), target, placed(), required())
+        found = self.there.get(key)
+        if found is not None:
+            return answers.cast(found, found.dtype)
+        made = super().__call__(*bounds, target)
+        if made.size <= MOST_NUMBERS:
+            if len(self.seen) >= RANGES:
+                self.seen.clear()
+                self.there.clear()
+            self.seen[key] = self.seen.get(key, 0) + 1
+            if self.seen[key] > OFTEN and made.size:
+                self.there[key] = lasts(upload(made, placed()))
+        return made
+
+
+MOST_NUMBERS, RANGES, OFTEN = 4096, 64, 3
+"""Numbers of a range that stays, how many ranges there are, and how often one has to come before it does."""
 BY_NAME = {
+    "ops.create.ranges.arange_array": Ranged,
     "numpy.repeat": Repeated,
     "kernels.numpy.index.subscript.is_inside": Inside,
     "ops.create.filled.empty_array": Unwritten,
