@@ -124,3 +124,20 @@ def test_ranges_that_come_again_are_new_arrays_of_the_same_numbers() -> None:
         for _ in range(5):
             made = torch.arange(5, device="cuda:1")
             assert made.device == torch.device("cuda:1") and made.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_several_views_are_several_even_if_there_is_only_one() -> None:
+    for _ in range(6):
+        x = torch.randn(1, 8, device="cuda", requires_grad=True)
+        for parts in (x.split(4), x.unbind(0), x.chunk(1, 1), x.tensor_split(1, 1), x.split([8], 1)):
+            assert len(parts) == 1 and parts[0].data_ptr() == x.data_ptr()
+        assert [part.shape for part in x.split(3, 1)] == [(1, 3), (1, 3), (1, 2)]
+        x.split(8, 1)[0].sum().backward()
+        assert x.grad.tolist() == [[1.0] * 8]  # type: ignore[union-attr]
+
+
+def test_one_of_many_joined_arrays_may_want_a_gradient() -> None:
+    for _ in range(6):
+        parts = [torch.ones(2, device="cuda", requires_grad=k in (3, 55)) for k in range(60)]
+        (torch.cat(parts) * torch.arange(120.0, device="cuda")).sum().backward()
+        assert [part.grad.tolist() for part in parts if part.requires_grad] == [[6, 7], [110, 111]]  # type: ignore[union-attr]

@@ -213,7 +213,7 @@ def keep_views(front: Front, recipes: dict[Any, Any], args: tuple[Any, ...], mad
         words += (nr, front.kernels.SAME if out is arrays[nr] else out.address - arrays[nr].address)
     key = key_of(args)
     if key is not None and 0 < len(outs) <= front.kernels.MOST_ARGS >= many_of(args):
-        keep(recipes, key, args, outs, words)
+        keep(recipes, key, args, outs, words, pattern=pattern_of(made))
 
 
 def many_of(args: Any) -> int:
@@ -273,7 +273,7 @@ def recorder(compute: Callable[..., Any], around: Callable[[Any], Any]) -> Calla
             made = list(out) if type(out) in (list, tuple) else [out]
             outs = [one for one in made if one is not None]
             words = recording.words([a for a in leaves_of(given) if type(a) is DeviceArray], outs)
-            if words is not None:
+            if words is not None and len(made) <= MOST_PLACES:
                 keep(recipes, key, args, outs, words, recording.held, pattern=pattern_of(out))
             elif recording.did_nothing() and type(out) is DeviceArray:
                 keep_views(front, recipes, tuple(given), out)
@@ -299,6 +299,8 @@ def pattern_of(out: Any) -> int:
     return sum(there) | len(out) << 8 | sum([1 << 16 + place for place, one in enumerate(there) if one])
 
 
+MOST_PLACES = 40
+"""Results of which some may be missing: there is a bit for each."""
 WARM = 3
 """Calls of a kind before one is recorded."""
 
