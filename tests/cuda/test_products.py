@@ -100,7 +100,10 @@ def test_products_become_ptx() -> None:
         ("float", 64, 128, "ts", True, "float"),
     ):
         text = room("cuda.tensor_products").text_of(*key)
-        assert "mma.sync" in room("cuda.ptx").compiled(text, (8, 0))
+        ptx = room("cuda.ptx").compiled(text, (8, 0))
+        assert "mma.sync" in ptx and "ldmatrix" in ptx
+        if key[3] == "ts":  # words of one row are stored together: one by one they would meet in banks
+            assert "st.shared.v4" in ptx and "st.shared.b32" not in ptx and "st.shared.u32" not in ptx
 
 
 LARGE = [(64, 64, 64), (128, 192, 264), (200, 136, 72), (72, 712, 136), (96, 64, 77)]

@@ -39,17 +39,19 @@ class Loader:
         thread = code["thread"]
         self.places: list[tuple[Value, Value]] = []
         """Row and word in the slice where this thread's loads begin."""
+        self.many = tile * WORDS // THREADS
+        """Words of this thread."""
+        if kind in "st":  # all of one row, so that they are stored together
+            self.places.append((thread % tile, thread // tile * self.many))
         words = {"k": 4, "r": self.wide}.get(kind, 1)
-        for part in range(tile * WORDS // THREADS // words or 1):
+        for part in range((self.many // words or 1) if kind not in "st" else 0):
             index = thread + part * THREADS
             if kind == "k":
                 row, word = index // 4, index % 4 * 4
             elif kind == "r":  # neighbouring threads differ in depth, or their words would meet in one bank
                 row, word = index // WORDS * self.wide, index % WORDS
-            elif kind in "eu":
-                row, word = index // WORDS, index % WORDS
             else:
-                row, word = index % tile, index // tile
+                row, word = index // WORDS, index % WORDS
             self.places.append((row, word))
         self.idle = kind == "r" and tile // self.wide * WORDS < THREADS
         """Whether some threads have nothing to load."""
@@ -61,12 +63,10 @@ class Loader:
         row = self.code.select(row < self.limit, row, 0)
         return self.base + row * self.row_step if self.kind not in "tu" else self.code.read(self.tables[0], row, "i32")
 
-    def read(self, offset: Value, depth: Value, stop: Value, count: int) -> Value:
-        """Elements as bits, zeros beyond the depth."""
+    def read(self, offset: Value, depth: Value, fits: Value, count: int, step: Value | None = None) -> Value:
+        """Elements as bits, zeros beyond the depth; `step` is what a table says of it."""
         code = self.code
-        fits = depth < stop
-        if self.kind in "tu":  # tables go on beyond the depth, so that there is always something to read
-            step = code.read(self.tables[1], depth, "i32")
+        if step is not None:  # tables go on beyond the depth, so that there is always something to read
             place = self.base + code.convert(offset + step, "i64")
         else:
             place = code.select(fits, offset + depth * self.depth_step, 0)
@@ -76,20 +76,35 @@ class Loader:
         found = code.read(self.matrix, place, type)
         return code.select(fits, found, Value(code, "zeroinitializer", type))
 
+    def steps(self, depth: Value, count: int) -> list[Value | None]:
+        """What the table of depths says of some neighbouring ones, which begin where 16 bytes do if there are more."""
+        if self.kind not in "tu":
+            return [None] * count
+        wide = min(count, 4) if self.kind == "t" else 1
+        found: list[Value | None] = []
+        for first in range(0, count, wide):
+            several = self.code.read(self.tables[1], depth + first, f"<{wide} x i32>" if wide > 1 else "i32")
+            found += [self.code.lane(several, k) for k in range(wide)] if wide > 1 else [several]
+        return found
+
     def fetch(self, start: Value, stop: Value) -> list[list[Value]]:
         """The words of this thread, each load's: they begin at a depth that is counted in elements."""
-        code, found = self.code, []
+        code, found, per = self.code, [], self.per
         for (_, word), offset in zip(self.places, self.offsets, strict=True):
-            depth = start + word * self.per
+            depth = start + word * per
+            left = code.convert(code.minimum(stop - depth, code.number(1 << 16)), "i32")  # 32 bits are compared at once
             if self.kind == "k":
-                bits = self.read(offset, depth, stop, self.wide)
+                bits = self.read(offset, depth, left > 0, self.wide)
                 words = code.emit(f"bitcast {bits} to <4 x i32>", "<4 x i32>")
                 parts = [code.lane(words, j) for j in range(4)]
             elif self.kind == "r":
-                several = [self.read(offset, depth + j, stop, self.wide) for j in range(self.per)]
+                several = [self.read(offset, depth + j, left > j, self.wide) for j in range(per)]
                 parts = [self.word([code.lane(one, j) for one in several]) for j in range(self.wide)]
             else:
-                parts = [self.word([self.read(offset, depth + j, stop, 1) for j in range(self.per)])]
+                count = self.many * per if self.kind in "st" else per
+                steps = enumerate(self.steps(depth, count))
+                elements = [self.read(offset, depth + j, left > j, 1, step) for j, step in steps]
+                parts = [self.word(elements[j : j + per]) for j in range(0, count, per)]
             found.append(parts)
         return found
 
@@ -117,11 +132,12 @@ class Loader:
         code = self.code
         for nr, (parts, (row, word)) in enumerate(zip(loads, self.places, strict=True)):
             at, parts = buffer + row * PITCH + word, [self.rounded(part) for part in parts]
-            if self.kind == "k":
-                whole = Value(code, "poison", "<4 x i32>")
-                for j, part in enumerate(parts):
-                    whole = code.emit(f"insertelement {whole}, {part}, i64 {j}", "<4 x i32>")
-                code.do(f"store {whole}, {code.where(self.room, at, 'i32', SHARED)}, align 16")
+            if self.kind in "kst":
+                for first in range(0, len(parts), 4):
+                    whole = Value(code, "poison", "<4 x i32>")
+                    for j, part in enumerate(parts[first : first + 4]):
+                        whole = code.emit(f"insertelement {whole}, {part}, i64 {j}", "<4 x i32>")
+                    code.do(f"store {whole}, {code.where(self.room, at + first, 'i32', SHARED)}, align 16")
             elif self.idle:
                 with code.when(self.mine[nr]):
                     self.spread(parts, at)
