@@ -1,6 +1,8 @@
 """Forward mode: dual levels, tangents through ops, views and in-place writes, and every check on tangents."""
 
-from tests.conformance.both import attempt, on_both
+import pytest
+
+from tests.conformance.both import attempt, on_both, same
 
 
 @on_both
@@ -259,3 +261,19 @@ def test_tangents_of_gradients_without_a_graph(torch):
         dual = ad.make_dual(x, torch.tensor([1.0, 10.0]))
         (g,) = torch.autograd.grad((dual**3).sum(), dual)
         return tuple(ad.unpack_dual(g))
+
+
+@pytest.mark.parametrize("name", ["conj_physical", "conj", "neg", "positive", "real", "clone", "frac", "resolve_conj"])
+@pytest.mark.parametrize("number", [1 + 2j, 1.5])
+@pytest.mark.parametrize("written", [0, 1])
+def test_the_tangent_of_a_result_looks_at_that_of_its_operand_only_where_torch_s_does(name, number, written):
+    def program(torch):
+        def function(x):
+            made = getattr(torch, name)(x), x
+            made[written].mul_(2)
+            return made
+
+        x, t = torch.tensor([number]), torch.tensor([number]) * 3
+        return attempt(lambda: torch.func.jvp(function, (x,), (t,)))
+
+    same(program)

@@ -428,7 +428,7 @@ def turn(self: Any) -> Any:
     name="conj_physical",
     untraced=("self",),
     self=lambda grad: conj(grad),
-    result=lambda self_t: conj(self_t),
+    result=lambda self_t: conj_physical(self_t),
 )
 def conj_physical_complex(self: Array) -> Array:
     """The conjugate of a complex tensor in memory of its own."""
@@ -444,7 +444,7 @@ def conj_physical_complex(self: Array) -> Array:
     node="ConjPhysicalBackward1",
     may_overlap="fiub",
     self=lambda grad: conj(grad),
-    result=lambda self_t: conj(self_t),
+    result=lambda self_t: conj_physical(self_t),
 )
 def conj_physical_written(self: Array) -> Array:
     """The conjugate that is written over a tensor."""
