@@ -121,8 +121,8 @@ def mask_written(call: Call) -> Results:
 @rule
 def filled(call: Call) -> Results:
     """Each entry with its own number."""
-    if call.ndim_of(2, None):
-        return one_by_one(call)  # which says what is wrong
+    if call.ndim_of(2, None) or call.args[2].dtype is not call.args[0].dtype:
+        return one_by_one(call)  # which says what is wrong, or does not fit
     value, mask, number = (padded(*fronted(call, i), width_of(call) + 1) for i in (0, 1, 2))
     return in_front([where(mask, number.to(value.dtype), value)])
 

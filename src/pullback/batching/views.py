@@ -10,14 +10,17 @@ views of that, too.
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, NamedTuple
 
 from pullback._modes import grad_enabled, is_grad_enabled
 from pullback._op.declare import Op
 from pullback._runtime import messages
-from pullback._tensor import bump_version, counter_of, wrap
+from pullback._tensor import Tensor, bump_version, counter_of, wrap
 from pullback.autograd.view import MULTI_OUTPUT_NODE, check_inplace, forbid, wants_grad
 from pullback.batching.tensor import BatchedTensor, around, level_of, one_down
+from pullback.kernels.numpy.index.strided import view_strides
+from pullback.ops.shape.reshape import NOT_VIEWABLE
 
 transposed: dict[str, Any] = {}
 """`transposed["view"](view, like, value)`: Vᵀ value. Put here by autograd/batched.py, which has an engine."""
@@ -196,6 +199,29 @@ def note_reform(tensor: Any, former: Any, out: Any) -> None:
     tensor.__dict__.update(source=out.__dict__["source"], seen=out.__dict__["seen"])
 
 
+# ------------------------------------------------------------------ another shape
+
+
+def view(self: BatchedTensor, *sizes: Any, **more: Any) -> Any:
+    """The same memory in another shape; where formulas ask for it (see `reshaped`), elements may move as well."""
+    return unmoved(self, Tensor.view(self, *sizes, **more))
+
+
+def view_as(self: BatchedTensor, other: Tensor) -> Any:
+    """The same in the shape of another tensor."""
+    return unmoved(self, Tensor.view_as(self, other))
+
+
+def unmoved(self: BatchedTensor, out: Tensor) -> Tensor:
+    """What a view has made, if the elements of an entry could stay where they are."""
+    shape, size = self._array.shape, out._array.shape
+    if out.dtype is self.dtype and prod(shape) > 1 and view_strides(shape, self.stride(), size) is None:
+        raise RuntimeError(NOT_VIEWABLE)
+    return out
+
+
+BatchedTensor.view = view
+BatchedTensor.view_as = view_as
 BatchedTensor.check_reform = staticmethod(check_reform)
 BatchedTensor.as_it_was = staticmethod(as_it_was)
 BatchedTensor.note_reform = staticmethod(note_reform)

@@ -85,10 +85,13 @@ def check_view(self: Array, size: Any) -> None:
     """Raise torch's errors for a shape this memory cannot be seen in."""
     size = inferred(ints("view", "size", (size,)), self.size)
     if not viewable(self, size):
-        raise RuntimeError(
-            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
-            "contiguous subspaces). Use .reshape(...) instead."
-        )
+        raise RuntimeError(NOT_VIEWABLE)
+
+
+NOT_VIEWABLE = (
+    "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+    "contiguous subspaces). Use .reshape(...) instead."
+)
 
 
 def viewable(self: Any, size: Any) -> bool:
