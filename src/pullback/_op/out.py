@@ -270,6 +270,8 @@ def write_result(name: str, result: Any, out: Any, given: tuple[Any, ...] = (), 
         check_not_stretched(target, value._array, given)
     for target, value in zip(targets, results, strict=True):
         write(target, value, declared)
+        if moving and value._tangent is None:
+            target._tangent = None  # integers do not move, nor does what they are written into
         if declared.out_ends_history:
             end_history(name, target, [value])
     return returned_out(type(result), targets) if isinstance(result, ReturnType) else out

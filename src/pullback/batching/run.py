@@ -33,6 +33,9 @@ def run_op(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
     if out is None:
         return present(op, outs)
     targets = as_list(out)
+    if op.check_out is not None:
+        arrays = [value._array for value in outs[: len(targets)]]
+        op.check_out(targets, arrays, dict(zip(op.param_names, args, strict=True)))
     for target, value in zip(targets, outs, strict=False):
         if op.out_dtype is not None:
             op.out_dtype(op.name, target, value._array, len(targets) == 1)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
-from tests.conformance.both import attempt, same
+import pullback
+from tests.conformance.both import Raised, attempt, same
 from tests.conformance.ops.test_quiet_differences import value_of
 
 NAN = float("nan")
@@ -41,3 +43,46 @@ def test_gradients_of_outer_products_of_two_dtypes_are_refused_in_words_of_produ
         return attempt(lambda: torch.autograd.grad(out, moving, create_graph=create_graph))
 
     same(program)
+
+
+WRITTEN_WITH_OUT = [
+    "torch.index_select(x, 0, torch.tensor([0, 1]), out=out)",
+    "torch.gather(x, 0, torch.tensor([[0, 1]]), out=out)",
+    "torch.take_along_dim(x, torch.tensor([[0, 1]]), 0, out=out)",
+    "torch.linalg.det(x, out=out)",
+    "torch.linalg.solve(x, x, out=out)",
+    "torch.linalg.cholesky(x @ x.mT, out=out)",
+    "torch.linalg.inv(x, out=out)",
+    "torch.mm(x, x, out=out)",
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64"])
+@pytest.mark.parametrize("order", [("jvp",), ("jacfwd", "jacfwd"), ("jacrev", "jacfwd"), ("jacfwd", "jacrev")])
+@pytest.mark.parametrize("call", WRITTEN_WITH_OUT)
+def test_results_written_inside_transforms_have_to_fit_as_they_do_outside(
+    call: str, order: tuple[str, ...], dtype: str
+) -> None:
+    def program(torch: Any) -> Any:
+        def function(x: Any) -> Any:
+            plain = eval(call, {"torch": torch, "x": x, "out": None})
+            out = torch.zeros(plain.shape, dtype=getattr(torch, dtype))
+            eval(call, {"torch": torch, "x": x, "out": out})
+            return out.sum()
+
+        x = torch.tensor([[0.5, 1.5], [2.5, 0.25]], dtype=torch.float64)
+        if order == ("jvp",):
+            return attempt(lambda: torch.func.jvp(function, (x,), (x,)))
+        outer, inner = (getattr(torch.func, name) for name in order)
+        return attempt(lambda: outer(inner(function))(x))
+
+    assert [type(program(library)) for library in (torch, pullback)] == [Raised, Raised]
+
+
+def test_a_tensor_that_a_rank_is_written_into_no_longer_moves() -> None:
+    def function(x: pullback.Tensor, out: pullback.Tensor) -> pullback.Tensor:
+        return pullback.linalg.matrix_rank(x, out=out * 1)
+
+    x, out = pullback.eye(2).double(), pullback.tensor(0.5)
+    value, tangent = pullback.func.jvp(function, (x, out), (x, out))
+    assert (value.item(), tangent.item()) == (2.0, 0.0)

@@ -18,6 +18,7 @@ from tests.fuzz.known.reason import (
     of_one_size,
     outgrown,
     right,
+    right_if_recorded,
     tangents_of_another_dtype,
     unchecked,
     unknown,
@@ -206,6 +207,13 @@ INSIDE_TRANSFORMS = [
         modes=("rf", "fr"),
     ),
     Known(
+        "writes that are not recorded inside jacfwd, which move tangents all the same",
+        "accepted",
+        whole="no_grad",
+        modes=("ff",),
+        given=(right_if_recorded,),
+    ),
+    Known(
         "tangents of products of integers with a number, which torch promotes to the number's dtype",
         "shape dtype",
         whole=r"\baddcmul_?\(.*value=\d*\.",
@@ -258,6 +266,12 @@ INSIDE_TRANSFORMS = [
         "raised value",
         whole=r"detach_\(",
         modes=(*HESSIANS,),
+    ),
+    Known(
+        "ranks written into a tensor inside of transforms, which torch leaves as it was",
+        "value",
+        line=r"\bmatrix_rank\(.*out=",
+        modes=("jvp", *HESSIANS),
     ),
     Known(
         "tangents of scatter_reduce with products, which torch takes for zero",
