@@ -237,7 +237,7 @@ INSIDE_TRANSFORMS = [
         "tensors given another shape in place unrecorded: torch's nodes get gradients of a shape they do not know",
         "accepted",
         whole=r"no_grad\(\): \w+\." + RESHAPED,
-        said="returned an invalid gradient at index",
+        said="returned an invalid gradient at index|SmallVector unable to grow",
         modes=(*HESSIANS,),
     ),
     Known(
