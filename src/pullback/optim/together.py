@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pullback import Tensor
-from pullback._versions import DetachedCounter
+from pullback._versions import INFERENCE, PRISTINE, counter_of
 from pullback.kernels import compiled
 from pullback.optim import fused
 
@@ -89,14 +89,19 @@ def function_of(rule: Rule) -> Callable[..., bool] | None:
         lines.append(f"if n{nr} is None: return False")
         numbers.append(f"*n{nr}")
     lines.append(f"counts = ({', '.join(counts)},)")
-    lines.append("if not set(map(type, counts)) <= COUNTERS: return False")
+    lines.append("if INFERENCE in counts: return False")
     lines.append(f"if not kernel({', '.join([*given, *numbers])}, 1, 1): return False")
     lines += written
-    lines.append("for count in counts: count[0] += 1")
+    lines += ["try:", "    for count in counts: count[0] += 1"]
+    lines.append(f"except TypeError: count_rest(({', '.join([name.split('.')[0] for name in counts])},), counts)")
     lines.append("return True")
     body = "\n        ".join(lines)
     source = f"def run(groups, state):\n    try:\n        {body}\n    except UNLIKE:\n        return False"
-    space: dict[str, Any] = {"COUNTERS": {list, DetachedCounter}, "UNLIKE": (AttributeError, KeyError, ValueError)}
+    space: dict[str, Any] = {
+        "INFERENCE": INFERENCE,
+        "count_rest": count_rest,
+        "UNLIKE": (AttributeError, KeyError, ValueError),
+    }
     if here:
         space["kernel"] = compiled.room("pointwise.update").together([part.kernel for part in parts])  # type: ignore[union-attr]
     else:
@@ -104,6 +109,12 @@ def function_of(rule: Rule) -> Callable[..., bool] | None:
     space |= {f"numbers{nr}": part.form.numbers for nr, part in enumerate(parts)}  # type: ignore[union-attr]
     exec(compile(source, "<pullback optimizer>", "exec"), space)
     return space.pop("run")  # type: ignore[no-any-return]
+
+
+def count_rest(tensors: tuple[Any, ...], counts: tuple[Any, ...]) -> None:
+    """Count the write to the first tensor whose memory nobody has written to, and to those after it."""
+    for tensor in tensors[next(place for place, count in enumerate(counts) if count is PRISTINE) :]:
+        counter_of(tensor)[0] += 1
 
 
 class Part:
