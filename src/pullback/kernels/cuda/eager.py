@@ -396,7 +396,8 @@ def copying(op: Op, args: tuple[Any, ...]) -> Any:
 def by_name(function: Any, names: Any, many: int, inner: bool = True) -> Any:
     """A function of which some parameters follow keywords, called by position; or the other way round."""
     told = [*names[:many], *[f"{name}={name}" for name in names[many:]]]
-    return eval(f"lambda {', '.join(names)}: function({', '.join(told if inner else names)})", {"function": function})
+    text = f"lambda {', '.join(names)}: function({', '.join(told if inner else names)})"
+    return eval(compile(text, "<pullback keywords>", "eval"), {"function": function})
 
 
 # ------------------------------------------------------------------ backward
