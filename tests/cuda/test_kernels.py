@@ -14,7 +14,8 @@ from pullback._op.declare import registry
 from pullback._op.ufuncs import is_loss, is_traced, large_forward
 from pullback.kernels.compiled import room
 from pullback.kernels.cuda.launch import launches
-from pullback.kernels.cuda.pointwise import Expression
+from pullback.kernels.cuda.pointwise import Expression, are_near
+from pullback.kernels.cuda.pointwise import kernels as kernels_made
 from pullback.kernels.jit.language.complex_parts import FUNCTIONS
 from pullback.kernels.jit.language.device_trace import DeviceTrace
 from pullback.kernels.jit.language.expression import Trace
@@ -38,6 +39,7 @@ def kernels() -> dict[str, str]:
         "multiply": make(expression(np.multiply, "float32", "float32").root, "11", 0, True).text,
         "silu": make(expression(lambda x: x / (1 + np.exp(-x)), "float32").root, "1", 0, True).text,
         "add_strided": make(expression(np.add, "float16", "float16").root, "ss", 2, False).text,
+        "add_narrow": make(expression(np.add, "float32", "float32").root, "ss", 3, False, True).text,
         "sum_rows": room("cuda.reductions").text_of("sum", "float", 1, 1, False),
         "max_columns": room("cuda.reductions").text_of("max", "double", 1, 2, True),
         "layer_norm": room("cuda.rows").text_of("layer_norm", "float", 32, 4, 4, "wb"),
@@ -65,10 +67,10 @@ def kernels() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", [
-    "multiply", "silu", "add_strided", "sum_rows", "max_columns", "layer_norm", "embedding", "sort_tile", "sort_merge",
-    "extremum_rows", "extremum_columns", "mask_places", "running_sum", "resample", "pool_max", "philox_normal",
-    "prod_rows", "running_max", "running_logarithm", "pool_adaptive_max", "sort_search", "index_joined", "index_zeros",
-    "whole_remainder", "complex_product", "complex_quotient",
+    "multiply", "silu", "add_strided", "add_narrow", "sum_rows", "max_columns", "layer_norm", "embedding", "sort_tile",
+    "sort_merge", "extremum_rows", "extremum_columns", "mask_places", "running_sum", "resample", "pool_max",
+    "philox_normal", "prod_rows", "running_max", "running_logarithm", "pool_adaptive_max", "sort_search",
+    "index_joined", "index_zeros", "whole_remainder", "complex_product", "complex_quotient",
 ])  # fmt: skip
 def test_the_text_of_a_kernel_is_that_of_its_file(name: str) -> None:
     path, text = GOLDEN / f"{name}.ll", kernels()[name]
@@ -214,3 +216,16 @@ def test_angles_need_no_memory_of_a_thread(name: str) -> None:
     """An array that a thread has for itself lies in the device's memory, for each thread that could run at once."""
     kernel = room("cuda.pointwise").Kernel(expression(getattr(np, name), "float64").root, "1", 0, True)
     assert ".local" not in room("cuda.ptx").compiled(kernel.text, (7, 0))
+
+
+def test_elements_with_strides_are_found_by_32_bits_where_these_suffice() -> None:
+    assert are_near([1 << 16, 1 << 14], [[1 << 14, 1], [0, -1]]) and not are_near([1 << 16, 1 << 15], [[1 << 15, 1]])
+    assert not are_near([2, 2], [[2, 1], [-(1 << 31), 1]]) and not are_near([3], [[1 << 30], [1]])
+    make = room("cuda.pointwise").Kernel
+    root = expression(np.add, "float32", "float32").root
+    for narrow, word in ((True, "udiv i32"), (False, "udiv i64")):
+        assert word in make(root, "ss", 2, False, narrow).text
+    if os.environ.get("PULLBACK_CUDA") == "simulate":
+        x = torch.arange(20.0, device="cuda").view(4, 5).t()
+        (x + x[:, :1]).cpu()
+        assert any(["udiv i32" in kernel.text for kernel in kernels_made.values()])

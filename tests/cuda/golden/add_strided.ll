@@ -21,7 +21,7 @@ entry:
   %v2 = icmp slt i64 %v1, %n
   br i1 %v2, label %work, label %done
 work:
-  %v3 = sdiv i64 %v1, %d1
+  %v3 = udiv i64 %v1, %d1
   %v4 = mul i64 %v3, %d1
   %v5 = sub i64 %v1, %v4
   %v6 = mul i64 %v3, %s0_0

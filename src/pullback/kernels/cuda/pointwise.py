@@ -32,6 +32,8 @@ from pullback.kernels.jit.language.expression import (
     order_of,
 )
 
+NARROW = (1 << 31) - 1
+"""What 32 bits count to."""
 VARIANTS = 256
 """Expressions kept for one function: beyond, its plain arguments differ from call to call."""
 known: dict[Any, dict[Any, Any]] = {}
@@ -242,7 +244,8 @@ def prepared(expression: Expression, arrays: list[DeviceArray], used: list[Devic
     dims = 0 if flat else len(sizes)
     letters = "".join(["s" if dims else "01"[s[-1]] if s else "0" for s in steps_of[:-1]])
     aligned = flat and all([a.address % 16 == 0 for a in (used if out is None else (*used, out))])
-    recipe.kernel = kernel_of(expression, letters, dims, aligned)
+    narrow = bool(dims) and are_near(sizes, steps_of)
+    recipe.kernel = kernel_of(expression, letters, dims, aligned, narrow)
     walked = [*sizes, *[step for s in steps_of for step in s]] if dims else []
     count = math.prod(shape)
     recipe.numbers = (count, *expression.constants, *walked)
@@ -251,12 +254,18 @@ def prepared(expression: Expression, arrays: list[DeviceArray], used: list[Devic
     return recipe
 
 
-def kernel_of(expression: Expression, letters: str, dims: int, aligned: bool) -> Any:
+def are_near(sizes: list[int], steps_of: list[list[int]]) -> bool:
+    """Whether 32 bits count the elements, and how far they are from the first of each array."""
+    reaches = [sum([(n - 1) * abs(step) for n, step in zip(sizes, steps, strict=True)]) for steps in steps_of]
+    return max(math.prod(sizes), *reaches) <= NARROW
+
+
+def kernel_of(expression: Expression, letters: str, dims: int, aligned: bool, narrow: bool) -> Any:
     """The kernel of an expression for arrays that lie so."""
-    key = (expression.structure, letters, dims, aligned)
+    key = (expression.structure, letters, dims, aligned, narrow)
     found = kernels.get(key)
     if found is None:
-        found = kernels[key] = room("cuda.pointwise").Kernel(expression.root, letters, dims, aligned)
+        found = kernels[key] = room("cuda.pointwise").Kernel(expression.root, letters, dims, aligned, narrow)
     return found
 
 

@@ -31,24 +31,27 @@ class Kernel:
 
     __slots__ = ("dims", "lanes", "name", "program", "text", "wide")
 
-    def __init__(self, root: Any, letters: str, dims: int, aligned: bool) -> None:
+    def __init__(self, root: Any, letters: str, dims: int, aligned: bool, narrow: bool = False) -> None:
         """`letters`: "1" for an array that lies as the result does, "0" for one number, "s" for one with strides; with
-        `dims` there are so many dimensions to walk, without them every array is flat."""
+        `dims` there are so many dimensions to walk, without them every array is flat. `narrow` says that 32 bits count
+        the elements and how far they are from the first of each array."""
         program = Program(root)
         sizes = [program.dtypes[place].itemsize for place in program.inputs] + [program.dtype.itemsize]
         self.lanes = 1 if dims else max(WIDE // max(sizes), 1)
         program.lanes = self.lanes
         self.program, self.dims = program, dims
-        what = f"{program.structure}|{letters}|{dims}|{self.lanes}|{aligned}"
+        what = f"{program.structure}|{letters}|{dims}|{self.lanes}|{aligned}{'|narrow' if narrow else ''}"
         self.name = f"pointwise_{hashlib.sha256(what.encode()).hexdigest()[:16]}"
-        self.text = Writer(program, letters, dims, self.lanes, aligned).text(self.name)
+        self.text = Writer(program, letters, dims, self.lanes, aligned, narrow).text(self.name)
 
 
 class Writer:
     """Writes one kernel."""
 
-    def __init__(self, program: Program, letters: str, dims: int, lanes: int, aligned: bool) -> None:
+    def __init__(self, program: Program, letters: str, dims: int, lanes: int, aligned: bool, narrow: bool) -> None:
         self.program, self.letters, self.dims, self.lanes, self.aligned = program, letters, dims, lanes, aligned
+        self.integer = "i32" if narrow else "i64"
+        """What elements are counted in where they are found by strides."""
         self.kinds = [program.dtypes[place] for place in program.inputs]
         self.elements = [ELEMENTS[stored_as(kind)] for kind in (*self.kinds, program.dtype)]
         self.parts = [2 if kind in COMPLEX else 1 for kind in (*self.kinds, program.dtype)]
@@ -87,9 +90,9 @@ class Writer:
     # -------------------------------------------------------------- parts
     def place(self, base: str, k: int, index: Value | int) -> str:
         """The address of an element of the k-th array, as an operand."""
-        offset = index.name if isinstance(index, Value) else index
+        offset = str(index) if isinstance(index, Value) else f"i64 {index}"
         element = self.elements[k] if self.parts[k] == 1 else f"[{self.parts[k]} x {self.elements[k]}]"
-        made = self.code.emit(f"getelementptr {element}, {GLOBAL} {base}, i64 {offset}", GLOBAL)
+        made = self.code.emit(f"getelementptr {element}, {GLOBAL} {base}, {offset}", GLOBAL)
         return f"{GLOBAL} {made.name}"
 
     def read(self, k: int, index: Value | int) -> Value:
@@ -185,22 +188,26 @@ class Writer:
     def strided(self, first: Value) -> None:
         """One element, found in each array by its strides. Dimensions are given from the outermost to the innermost."""
         code, count = self.code, len(self.kinds)
+
+        def told(name: str) -> Value:
+            return code.convert(Value(code, f"%{name}", "i64"), self.integer)
+
         indices: list[Value] = []
-        rest = first
+        rest = code.convert(first, self.integer)
         for d in reversed(range(self.dims)):
             if d == 0:
                 indices.append(rest)
                 break
-            size = Value(code, f"%d{d}", "i64")
-            above = rest // size
+            size = told(f"d{d}")
+            above = code.emit(f"udiv {rest}, {size.name}", self.integer)
             indices.append(rest - above * size)
             rest = above
         indices.reverse()
         offsets: list[Value] = []
         for k in range(count + 1):
-            offset = code.const(0, "i64")
+            offset = code.const(0, self.integer)
             for d, index in enumerate(indices):
-                offset = offset + index * Value(code, f"%s{k}_{d}", "i64")
+                offset = offset + index * told(f"s{k}_{d}")
             offsets.append(offset)
         loaded = {}
         for k, place in enumerate(self.program.inputs):
