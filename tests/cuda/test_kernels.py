@@ -13,6 +13,7 @@ import pullback as torch
 from pullback._op.declare import registry
 from pullback._op.ufuncs import is_loss, is_traced, large_forward
 from pullback.kernels.compiled import room
+from pullback.kernels.cuda import pointwise
 from pullback.kernels.cuda.launch import launches
 from pullback.kernels.cuda.pointwise import Expression, are_near
 from pullback.kernels.cuda.pointwise import kernels as kernels_made
@@ -39,7 +40,7 @@ def kernels() -> dict[str, str]:
         "multiply": make(expression(np.multiply, "float32", "float32").root, "11", 0, True).text,
         "silu": make(expression(lambda x: x / (1 + np.exp(-x)), "float32").root, "1", 0, True).text,
         "add_strided": make(expression(np.add, "float16", "float16").root, "ss", 2, False).text,
-        "add_narrow": make(expression(np.add, "float32", "float32").root, "ss", 3, False, True).text,
+        "add_narrow": make(expression(np.add, "float32", "float32").root, "ss", 3, False, True, True).text,
         "sum_rows": room("cuda.reductions").text_of("sum", "float", 1, 1, False),
         "max_columns": room("cuda.reductions").text_of("max", "double", 1, 2, True),
         "layer_norm": room("cuda.rows").text_of("layer_norm", "float", 32, 4, 4, "wb"),
@@ -216,6 +217,21 @@ def test_angles_need_no_memory_of_a_thread(name: str) -> None:
     """An array that a thread has for itself lies in the device's memory, for each thread that could run at once."""
     kernel = room("cuda.pointwise").Kernel(expression(getattr(np, name), "float64").root, "1", 0, True)
     assert ".local" not in room("cuda.ptx").compiled(kernel.text, (7, 0))
+
+
+@pytest.mark.parametrize("rows", [3, 103, 1500])
+def test_threads_of_large_kernels_have_several_elements_with_strides(rows: int, monkeypatch: Any) -> None:
+    monkeypatch.setattr(pointwise, "LARGE", 1)
+    x = torch.arange(rows * 7.0).reshape(rows, 7)
+    for compute in (
+        lambda x: x.t() + x.t().contiguous(),
+        lambda x: x[:, ::2].half().t().contiguous(),
+        lambda x: torch.where(x[1:, 1:] > 5, x[:-1, :-1], -1.5),
+        lambda x: x.clone().t().add_(x[0, 0]),
+        lambda x: torch.complex(x, -x)[:, :6] * 2j,
+    ):
+        one, other = compute(x), compute(x.cuda()).cpu()
+        assert one.stride() == other.stride() and torch.equal(one, other)
 
 
 def test_elements_with_strides_are_found_by_32_bits_where_these_suffice() -> None:

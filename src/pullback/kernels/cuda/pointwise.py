@@ -32,6 +32,8 @@ from pullback.kernels.jit.language.expression import (
     order_of,
 )
 
+LARGE = 1 << 19
+"""Elements that give all threads of a large device two and more."""
 NARROW = (1 << 31) - 1
 """What 32 bits count to."""
 VARIANTS = 256
@@ -245,12 +247,12 @@ def prepared(expression: Expression, arrays: list[DeviceArray], used: list[Devic
     letters = "".join(["s" if dims else "01"[s[-1]] if s else "0" for s in steps_of[:-1]])
     aligned = flat and all([a.address % 16 == 0 for a in (used if out is None else (*used, out))])
     narrow = bool(dims) and are_near(sizes, steps_of)
-    recipe.kernel = kernel_of(expression, letters, dims, aligned, narrow)
+    recipe.kernel = kernel_of(expression, letters, dims, aligned, narrow, bool(dims) and math.prod(shape) >= LARGE)
     walked = [*sizes, *[step for s in steps_of for step in s]] if dims else []
     count = math.prod(shape)
     recipe.numbers = (count, *expression.constants, *walked)
     recipe.types = "Q" * (len(used) + 1) + "q" + "d" * len(expression.constants) + "q" * len(walked)
-    recipe.grid = (-(-count // (recipe.kernel.lanes * BLOCK)), 1, 1)
+    recipe.grid = (-(-count // (recipe.kernel.each * BLOCK)), 1, 1)
     return recipe
 
 
@@ -260,12 +262,12 @@ def are_near(sizes: list[int], steps_of: list[list[int]]) -> bool:
     return max(math.prod(sizes), *reaches) <= NARROW
 
 
-def kernel_of(expression: Expression, letters: str, dims: int, aligned: bool, narrow: bool) -> Any:
+def kernel_of(expression: Expression, letters: str, dims: int, aligned: bool, narrow: bool, large: bool) -> Any:
     """The kernel of an expression for arrays that lie so."""
-    key = (expression.structure, letters, dims, aligned, narrow)
+    key = (expression.structure, letters, dims, aligned, narrow, large)
     found = kernels.get(key)
     if found is None:
-        found = kernels[key] = room("cuda.pointwise").Kernel(expression.root, letters, dims, aligned, narrow)
+        found = kernels[key] = room("cuda.pointwise").Kernel(expression.root, letters, dims, aligned, narrow, large)
     return found
 
 

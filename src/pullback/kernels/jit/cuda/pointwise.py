@@ -1,7 +1,8 @@
 """Pointwise expressions for a grid of threads: the trees and steps of the host's kernels, one element or some a thread.
 
 Where every array is contiguous in one order, a thread computes as many neighbouring elements as 16 bytes hold, read and
-written at once. Otherwise it computes one, and finds it in each array by the array's strides, which are arguments.
+written at once. Otherwise it computes one, or four that are a block of threads apart where there are many, and finds it
+in each array by the array's strides, which are arguments.
 """
 
 from __future__ import annotations
@@ -22,33 +23,48 @@ from pullback.kernels.jit.language.pieces import shuffled
 from pullback.kernels.jit.pointwise.loops import Program, stored_as
 
 GLOBAL = "ptr addrspace(1)"
+THREADS = 256
 WIDE = 16
 """Bytes a thread reads at once."""
+SEVERAL = 4
+"""Elements with strides that a thread of a large kernel computes: it asks for all of them before it needs the first, as
+one load of a few bytes for each thread would leave most of the memory's speed unused."""
+SIMPLE = 24
+"""Steps of an expression of which a thread can have as many at a time."""
 
 
 class Kernel:
     """A pointwise kernel as LLVM IR, and how it is called: arrays, the result, the count, constants, sizes, strides."""
 
-    __slots__ = ("dims", "lanes", "name", "program", "text", "wide")
+    __slots__ = ("dims", "each", "lanes", "name", "program", "text", "wide")
 
-    def __init__(self, root: Any, letters: str, dims: int, aligned: bool, narrow: bool = False) -> None:
+    def __init__(
+        self, root: Any, letters: str, dims: int, aligned: bool, narrow: bool = False, large: bool = False
+    ) -> None:
         """`letters`: "1" for an array that lies as the result does, "0" for one number, "s" for one with strides; with
         `dims` there are so many dimensions to walk, without them every array is flat. `narrow` says that 32 bits count
-        the elements and how far they are from the first of each array."""
+        the elements and how far they are from the first of each array; `large` that there are many."""
         program = Program(root)
         sizes = [program.dtypes[place].itemsize for place in program.inputs] + [program.dtype.itemsize]
         self.lanes = 1 if dims else max(WIDE // max(sizes), 1)
         program.lanes = self.lanes
         self.program, self.dims = program, dims
+        several = SEVERAL if large and dims and len(program.order) <= SIMPLE else 1
+        self.each = self.lanes * several
+        """Elements of a thread."""
         what = f"{program.structure}|{letters}|{dims}|{self.lanes}|{aligned}{'|narrow' if narrow else ''}"
+        what += f"|{several}" if several > 1 else ""
         self.name = f"pointwise_{hashlib.sha256(what.encode()).hexdigest()[:16]}"
-        self.text = Writer(program, letters, dims, self.lanes, aligned, narrow).text(self.name)
+        self.text = Writer(program, letters, dims, self.lanes, aligned, narrow, several).text(self.name)
 
 
 class Writer:
     """Writes one kernel."""
 
-    def __init__(self, program: Program, letters: str, dims: int, lanes: int, aligned: bool, narrow: bool) -> None:
+    def __init__(
+        self, program: Program, letters: str, dims: int, lanes: int, aligned: bool, narrow: bool, several: int
+    ) -> None:  # fmt: skip
+        self.several = several
         self.program, self.letters, self.dims, self.lanes, self.aligned = program, letters, dims, lanes, aligned
         self.integer = "i32" if narrow else "i64"
         """What elements are counted in where they are found by strides."""
@@ -72,13 +88,15 @@ class Writer:
         code.do("%b64 = zext i32 %b to i64")
         code.do("%w64 = zext i32 %w to i64")
         code.do("%bw = mul i64 %b64, %w64")
-        code.do("%id = add i64 %bw, %t64")
+        code.do("%id = add i64 %bw, %t64" if self.several == 1 else f"%bws = mul i64 %bw, {self.several}")
+        if self.several > 1:
+            code.do("%id = add i64 %bws, %t64")
         first = Value(code, "%id", "i64") * self.lanes
         limit = Value(code, "%n", "i64")
         code.do(f"br {first < limit}, label %work, label %done")
         code.block("work")
         if self.dims:
-            self.strided(first)
+            self.strided(first, limit)
         else:
             self.flat(first, limit)
         code.block("done")
@@ -185,15 +203,35 @@ class Writer:
                 self.write(out, lane, index)
         code.do("br label %done")
 
-    def strided(self, first: Value) -> None:
-        """One element, found in each array by its strides. Dimensions are given from the outermost to the innermost."""
-        code, count = self.code, len(self.kinds)
+    def strided(self, first: Value, limit: Value) -> None:
+        """One element, or several, found in each array by its strides."""
+        code = self.code
+        spots = [first + THREADS * k for k in range(1, self.several)]
+        inside = [spot < limit for spot in spots]
+        known = [code.select(there, spot, first) for there, spot in zip(inside, spots, strict=True)]
+        offsets = [self.offsets(spot) for spot in (first, *known)]
+        read = [
+            [self.spread(k, self.read(k, places[k]), 1) for k in range(len(self.program.inputs))] for places in offsets
+        ]
+        made = []
+        for several in read:
+            numbers = [self.number(one, kind) for one, kind in zip(several, self.kinds, strict=True)]
+            made.append(self.result(dict(zip(self.program.inputs, numbers, strict=True))))
+        self.write(made[0], 0, offsets[0][-1])
+        for there, out, places in zip(inside, made[1:], offsets[1:], strict=True):
+            with code.when(there):
+                self.write(out, 0, places[-1])
+        code.do("br label %done")
+
+    def offsets(self, spot: Value) -> list[Value]:
+        """Where an element lies in each array. Dimensions are given from the outermost to the innermost."""
+        code = self.code
 
         def told(name: str) -> Value:
             return code.convert(Value(code, f"%{name}", "i64"), self.integer)
 
         indices: list[Value] = []
-        rest = code.convert(first, self.integer)
+        rest = code.convert(spot, self.integer)
         for d in reversed(range(self.dims)):
             if d == 0:
                 indices.append(rest)
@@ -203,14 +241,10 @@ class Writer:
             indices.append(rest - above * size)
             rest = above
         indices.reverse()
-        offsets: list[Value] = []
-        for k in range(count + 1):
+        found: list[Value] = []
+        for k in range(len(self.kinds) + 1):
             offset = code.const(0, self.integer)
             for d, index in enumerate(indices):
                 offset = offset + index * told(f"s{k}_{d}")
-            offsets.append(offset)
-        loaded = {}
-        for k, place in enumerate(self.program.inputs):
-            loaded[place] = self.number(self.spread(k, self.read(k, offsets[k]), 1), self.kinds[k])
-        self.write(self.result(loaded), 0, offsets[-1])
-        code.do("br label %done")
+            found.append(offset)
+        return found
