@@ -169,3 +169,31 @@ def kinds(tensor: Any) -> Any:
     """Which elements are NaN or infinite, and the others to a few digits."""
     array = tensor.detach().numpy().reshape(-1)
     return [float(f"{number:.4g}") + 0.0 if abs(number) > 1e-9 else 0.0 for number in array.tolist()]
+
+
+@pytest.mark.parametrize(
+    "offset", ["1e30", "1.5", "0.0", "inf", "'a'", "torch.tensor(1.0)", "None", "2", "torch.tensor(1)"]
+)
+@pytest.mark.parametrize("window", ["(2, 2), (1, 1)", "(0,), (1,)", "(2**40, 0), (1, 2**40)"])
+@pytest.mark.parametrize("name", ["as_strided", "as_strided_copy"])
+def test_the_offset_of_a_window_onto_nothing_is_an_integer_too(name: str, window: str, offset: str) -> None:
+    source = f"torch.{name}(torch.ones(3, 3), {window}, storage_offset={offset})"
+    same(lambda torch: kind_of_error(torch, f"inf = float('inf'); {source}"))
+
+
+@pytest.mark.parametrize("p", [0.5, 1.0, 1.5, 2.0, 3.0, float("inf")])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "complex64", "float64"])
+@pytest.mark.parametrize("row", [[6e4, 6e4, 6e4], [1e30, 2.0, 3.0], [1e30, 1e-30, 1.0], [300.0, -200.0, 100.0]])
+def test_renorm_adds_in_a_wider_dtype_than_its_own(row: list[float], dtype: str, p: float) -> None:
+    if dtype == "bfloat16" and max(row) > 1e4:
+        return  # of which too few digits are left to compare
+
+    def program(torch: Any) -> Any:
+        x = torch.tensor([row, [1.0, 2.0, 3.0]]).to(getattr(torch, dtype)).requires_grad_()
+        out = torch.renorm(x, p, 0, 3.0)
+        weights = torch.tensor([[1.0, 0.5, -1.0]] * 2).to(x.dtype)
+        (grad,) = torch.autograd.grad(out, x, weights)
+        size = torch.nan_to_num(grad.abs().float(), 0.5, 0.5, 0.5).clamp(1e-4, 10.0)
+        return out.abs().float() > 0.1, (size * 64).round() / 64, grad.dtype
+
+    same(program)

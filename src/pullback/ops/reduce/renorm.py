@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.half import SINGLE, widened
 from pullback._arrays.memory import row_major
-from pullback._op.define import Array, Number, op
+from pullback._op.define import Array, Number, linear, op
 from pullback._op.out import exact
 from pullback._tensor import normal_dim
 from pullback.ops.pointwise.arithmetic import conj, real_part, where_tensors
@@ -17,6 +18,7 @@ from pullback.ops.reduce.sums import sum_dim
 
 TINY = 1e-7
 """What torch adds to a norm before it divides by it."""
+WIDER = {**dict.fromkeys("fd", np.dtype(np.float64)), **dict.fromkeys("FD", np.dtype(np.complex128))}
 
 
 def check_renorm(self: Array, p: Number, dim: int, maxnorm: Number) -> None:
@@ -54,16 +56,25 @@ def renorm(self: Array, p: Number, dim: int, maxnorm: Number) -> Array:
     Slice i is `input.select(dim, i)`; slices with a smaller norm stay as they are.
     """
     check_renorm(self, p, dim, maxnorm)
-    size = vector_norm_dim(self, p, others(self.ndim, dim), True, None)
+    size = vector_norm_dim(widened(self), p, others(self.ndim, dim), True, None)
     factor = np.where(size > maxnorm, size.dtype.type(maxnorm) / (size + size.dtype.type(TINY)), size.dtype.type(1))
-    return row_major(self * factor)
+    return row_major(self * factor.astype(self.real.dtype))
+
+
+@op(space=None, pointwise=True, untraced=True, self=lambda grad: grad, result=linear)
+def twice_as_wide(self: Array) -> Array:
+    """Numbers in the precision torch adds them in: halves in single, others in double."""
+    return self.astype(WIDER.get(self.dtype.char, SINGLE))
 
 
 def renorm_backward(grad: Any, self: Any, p: Number, dim: int, maxnorm: Number) -> Any:
-    """The gradient as it is where nothing was scaled; elsewhere what changes the norm cannot come through."""
+    """The gradient as it is where nothing was scaled; elsewhere what changes the norm cannot come through.
+
+    It is computed in a wider dtype than that of self, whose largest number times a large norm is infinite.
+    """
     rest = others(self.ndim, dim)
-    size = vector_norm_dim(self, p, rest, True, None)
-    along = sum_dim(real_part(conj(self) * grad), rest, True)
+    size = vector_norm_dim(twice_as_wide(self), p, rest, True, None)
+    along = sum_dim(twice_as_wide(real_part(conj(self) * grad)), rest, True)
     back = norm_backward(along, self, p, size, rest, True)
     inverse = 1 / (size + TINY)
     return where_tensors(size > maxnorm, maxnorm * inverse * (grad - inverse * back), grad)
