@@ -464,6 +464,12 @@ def answered_in_order(case: Case) -> bool:
     return first_difference(program, of_lines(program, observe(program, TORCH)), actual) is None
 
 
+def answered_by_views(case: Case) -> bool:
+    """Torch comes to the peer's numbers where narrow is asked in place of narrow_copy."""
+    viewing = replace(case.program, lines=tuple(line.replace("narrow_copy(", "narrow(") for line in case.program.lines))
+    return first_difference(viewing, observe(viewing, TORCH), observe(case.program, Library(pullback))) is None
+
+
 def of_fewer_dimensions(case: Case) -> bool:
     """A system of equations has a right-hand side of fewer dimensions than its matrices."""
     for line, tensors in replayed(case):

@@ -10,6 +10,7 @@ from tests.fuzz.known.reason import (
     TRANSFORMS,
     TWICE,
     Known,
+    answered_by_views,
     empty,
     expanded,
     half,
@@ -402,6 +403,13 @@ INSIDE_TRANSFORMS = [
         line=r"block_diag\(",
         modes=PULLED,
         given=(empty,),
+    ),
+    Known(
+        "torch's gradients of narrow_copy up to the end, counted from there, which it takes for nothing",
+        "value accepted",
+        line=r"\bnarrow_copy\(",
+        modes=PULLED,
+        given=(answered_by_views,),
     ),
     Known(
         "torch's gradients of index_add with a complex factor, which it does not conjugate",
