@@ -153,7 +153,7 @@ def narrowest(program: Program, expected: list[Observation], lines: list[Observa
         seen = dtypes_in(lines[nr][1]) if lines and nr < len(lines) else []
         named = [name for name in NAMES.findall(line) if name in coarse]
         level = max([coarseness(" ".join([line, *seen])), *(coarse[name] for name in named)])
-        if ("out=" in line or "_loss(" in line) and whole & set(named):
+        if any(call in line for call in ("out=", "_loss(", "zeta(")) and whole & set(named):
             level = max(level, TOLERANCES["float32"])  # which integers are computed in, whatever becomes of it
         levels.append(level)
         group = set().union(*(joined[name] for name in named))
