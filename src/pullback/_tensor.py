@@ -13,6 +13,7 @@ Every operation, `backward`, hooks and printing are attached to the class by the
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import index
 from typing import TYPE_CHECKING, Any, overload
 from weakref import ref
 
@@ -480,8 +481,8 @@ def normal_dim(dim: int, ndim: int) -> int:
     """A dimension counted from the front, or torch's IndexError."""
     limit = ndim or 1
     if not -limit <= dim < limit:
-        if type(dim) is not int and -limit <= int(dim) < limit:  # unsigned ones know no negative limit
-            return int(dim)
+        if type(dim) is not int and -limit <= index(dim) < limit:  # unsigned ones know no negative limit
+            return index(dim)
         raise IndexError(messages.dim_out_of_range(dim, ndim))
     return dim + limit if dim < 0 else dim
 

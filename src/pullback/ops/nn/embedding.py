@@ -141,7 +141,7 @@ def functional_embedding(
     """
     if isinstance(padding_idx, float) and isinstance(weight, Tensor):
         rows = weight.shape[0]
-        if not -rows <= padding_idx <= max(rows - 1, 0):
+        if padding_idx < -rows or padding_idx > max(rows - 1, 0):
             raise AssertionError("Padding_idx must be within num_embeddings")
         raise TypeError("embedding(): argument 'padding_idx' (position 3) must be int, not float")
     try:

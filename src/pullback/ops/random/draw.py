@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -420,7 +421,7 @@ def multinomial(self: Array, num_samples: Any, replacement: bool = False, *, gen
     Returns `num_samples` int64 indices for each row, `(num_samples,)` or `(N, num_samples)`; without `replacement` no
     category is drawn twice in a row, so enough weights must be positive.
     """
-    return kernels.multinomial(engine_of("multinomial", generator), self, int(num_samples), replacement)
+    return kernels.multinomial(engine_of("multinomial", generator), self, index(num_samples), replacement)
 
 
 @op(method=False, out=False, vmap="follows_tensor", count=zero_grad, prob=zero_grad, result=zero_tangent)

@@ -16,7 +16,7 @@ from pullback._tensor import Tensor
 from pullback.kernels.numpy.math.numbers import ONE, ZERO, Constant
 from pullback.ops.nn.activation.smooth import log_sigmoid
 from pullback.ops.nn.loss.reduction import apply_reduction, reduced, reduction_code, share
-from pullback.ops.pointwise.arithmetic import div_number
+from pullback.ops.pointwise.arithmetic import div_number, refuse_bools
 from pullback.ops.pointwise.bounds import clamp_min_number as clamp_min
 from pullback.ops.pointwise.elementary import exp, log, log1p, sigmoid
 from pullback.ops.shape.reshape import common_shape, expand
@@ -46,6 +46,9 @@ def check_probabilities(self: Array, target: Array, weight: Array | None, reduct
         raise RuntimeError("all elements of input should be between 0 and 1")
     if not within_one(target):
         raise RuntimeError("all elements of target should be between 0 and 1")
+    if weight is not None and weight.dtype.kind == "c":
+        kind = promote_types(FROM_NUMPY[self.dtype], FROM_NUMPY[weight.dtype]).scalar_type
+        raise RuntimeError(cannot_cast(kind, FROM_NUMPY[self.dtype].scalar_type))
 
 
 @op(
@@ -279,6 +282,8 @@ def coded_logit_loss(
         return apply_reduction(composed_logit_loss(input, target, weight, pos_weight), reduction)
     if weight is not None or pos_weight is not None:
         refuse_gradient("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
+        if pos_weight is not None:
+            refuse_bools(pos_weight, 1, 1)
         for given in (pos_weight, weight):
             if given is not None and given.is_complex() and not target.is_complex():
                 kind = promote_types(target.dtype, given.dtype).scalar_type

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -150,6 +151,7 @@ def ctc_loss(
     if isinstance(input_lengths, Tensor) is not isinstance(target_lengths, Tensor):
         given = (log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)
         raise invalid_combination("ctc_loss", given)
+    blank = index(blank)
     inputs, labels = lengths_of("input_lengths", input_lengths), lengths_of("target_lengths", target_lengths)
     batched = log_probs.ndim == 3
     if not batched:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pullback._arrays.element import convert_number
+from pullback._arrays.element import exact_number
 from pullback._op.define import function
 from pullback._runtime.messages import shape_text
 from pullback._tensor import Tensor, wrap
@@ -76,8 +76,8 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, red
     As `nn.functional.hinge_embedding_loss`, with `reduction` as a number: 0 none, 1 mean, 2 sum.
     """
     zeros = zeros_like(input)
-    if input._array.dtype.kind in "iu":
-        margin = convert_number(float(margin), input.dtype)  # type: ignore[assignment]
+    if input._array.dtype.kind not in "bc":
+        margin = exact_number(float(margin), input.dtype)  # type: ignore[assignment]
     apart = where(ne(target, 1), clamp_min(sub(margin, input), 0), zeros)
     loss = add(apart, where(ne(target, -1), input, zeros))
     return apply_reduction(loss, reduction)

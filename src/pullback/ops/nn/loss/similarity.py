@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.element import convert_number
+from pullback._arrays.half import is_half
 from pullback._arrays.kinds import made_on
 from pullback._arrays.memory import row_major
 from pullback._arrays.sizes import LARGEST, allocated, check_ints
-from pullback._dtype import FROM_NUMPY, int64, result_numpy_dtype
+from pullback._dtype import FROM_NUMPY, float32, int64, result_numpy_dtype
 from pullback._modes import grad_enabled
 from pullback._op.declare import FUNCTIONAL, TORCH, publish
 from pullback._op.define import Array, Number, function, op
@@ -64,6 +66,9 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) 
     if tuple(x1.shape) != tuple(x2.shape):
         shape = common_shape(tuple(x1.shape), tuple(x2.shape))
         x1, x2 = expand(x1, shape), expand(x2, shape)
+    if is_half(kind.numpy):
+        with np.errstate(over="ignore"):
+            eps = float(kind.numpy.type(convert_number(eps, float32)))
     lengths = [clone(vector_norm_dim(x, 2, (dim,), True)) for x in (x1, x2)]
     # As in torch, the bound is out of the graph: the gradient is that of the length, however small.
     before = grad_enabled.get()
