@@ -32,13 +32,18 @@ def read(value: Any) -> Any:
         found = known.get(value)
     except TypeError:  # what has no hash
         return OnHost(value)
-    if found is None and (named := BY_NAME.get(name_of(getattr(value, "__wrapped__", value)))) is not None:
+    if found is None and (named := BY_NAME.get(name_of(value)) or BY_NAME.get(name_of(wrapped_by(value)))) is not None:
         found = known[value] = named(value)
     elif found is None:
         keys = [op.key for op in registry.values() if op.inplace is value]
         there = [INPLACE[key] for key in keys if key in INPLACE]
         found = known[value] = InPlace(value, there[0]) if there else OnHost(value, bool(keys))
     return found
+
+
+def wrapped_by(function: Any) -> Any:
+    """The function that another is made of, by a decorator; or itself."""
+    return getattr(function, "__wrapped__", function)
 
 
 def empty_with_strides(size: Any, stride: Any, dtype: Any) -> Any:
