@@ -102,17 +102,17 @@ def observe(program: Program, library: Library) -> list[Observation]:
             return [(program.mode, Raised(error))]
 
 
-def otherwise(program: Program) -> Iterator[tuple[Program, list[Observation]]]:
-    """The program by torch's other ways, and what it shows there: without transforms, from a graph of copies nobody
-    writes to, and from one that sees what is written through `data`, which transforms keep from some levels."""
+def observe_otherwise(program: Program) -> Iterator[list[Observation]]:
+    """What torch shows of a program by its other ways: without transforms, from a graph of copies nobody writes to, and
+    from one that sees what is written through `data`, which transforms keep from some of their levels."""
     torch = TORCH.module
     for mode in OTHERWISE.get(program.mode, (program.mode,)):
         way = replace(program, mode=mode)
         with torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor.detach().clone(), lambda tensor: tensor):
             seen = observe(way, TORCH)
-        yield way, seen
+        yield seen
         if mode == "hessian":
-            yield way, observe(way, TORCH)
+            yield observe(way, TORCH)
 
 
 def line_by_line(program: Program, library: Library, leaves: dict[str, Any]) -> list[Observation]:

@@ -60,7 +60,8 @@ def refuse_recording(op: Op, bound: Bound, out: Any) -> None:
             raise RuntimeError(messages.out_requires_grad(op.out_name or op.name))
     elif ends:
         refuse_leaf(op.name, as_list(out))
-    if modes.dual_level >= 0 and (op.differentiable or not op.path.startswith("special.")):  # there torch does not ask
+    polynomial = not op.differentiable and op.path.startswith("special.") and len(op.tensors) > 1
+    if modes.dual_level >= 0 and not polynomial:  # of which torch does not ask
         given = [item for value in bound.values() for item in (value if type(value) in (list, tuple) else (value,))]
         refuse_tangents(op.name, [*given, *as_list(out)])
 

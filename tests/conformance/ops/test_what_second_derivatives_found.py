@@ -86,3 +86,27 @@ def test_a_tensor_that_a_rank_is_written_into_no_longer_moves() -> None:
     x, out = pullback.eye(2).double(), pullback.tensor(0.5)
     value, tangent = pullback.func.jvp(function, (x, out), (x, out))
     assert (value.item(), tangent.item()) == (2.0, 0.0)
+
+
+SPECIAL = [
+    "airy_ai(x, out=out)",
+    "bessel_j0(x, out=out)",
+    "modified_bessel_k1(x, out=out)",
+    "spherical_bessel_j0(x, out=out)",
+    "entr(x, out=out)",
+    "zeta(x, x, out=out)",
+    "hermite_polynomial_h(x, 2, out=out)",
+    "hermite_polynomial_h(x, x, out=out)",
+]
+
+
+@pytest.mark.parametrize("call", SPECIAL)
+def test_functions_of_one_number_are_not_written_into_what_moves(call: str) -> None:
+    def program(torch: Any) -> Any:
+        def function(x: Any, out: Any) -> Any:
+            return eval(f"torch.special.{call}", {"torch": torch, "x": x, "out": out})
+
+        x, out = torch.tensor([0.5]), torch.tensor([0.25])
+        return attempt(lambda: torch.func.jvp(function, (x, out), (x * 2, out * 2))[1])
+
+    assert isinstance(program(torch), Raised) == isinstance(program(pullback), Raised)

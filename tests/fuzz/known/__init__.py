@@ -12,7 +12,7 @@ from tests.fuzz.known.memory import MEMORY
 from tests.fuzz.known.numbers import NOT_FINITE, ROUNDING
 from tests.fuzz.known.reason import Case, Known, answered_elsewhere, refused_elsewhere, smallest
 from tests.fuzz.known.transforms import INSIDE_TRANSFORMS, TORCH_HAS_TWO_ANSWERS
-from tests.fuzz.program import MODES, Program, observe, otherwise
+from tests.fuzz.program import MODES, Program, observe, observe_otherwise
 
 
 def counted_of_known(case: Case) -> bool:
@@ -25,7 +25,7 @@ def counted_of_known(case: Case) -> bool:
 def refused_beside_known(case: Case) -> bool:
     """What torch refuses it computes by another way, and differs there for a reason of this list."""
     actual = observe(case.program, Library(pullback))
-    for _, seen in otherwise(case.program):
+    for seen in observe_otherwise(case.program):
         found = first_difference(case.program, seen, actual)
         if found is not None and found.aspect == "value" and reason(case.program, found) is not None:
             return True

@@ -1,4 +1,5 @@
-"""Conditions that ask torch for a program with copies of what its lines read: nothing is read while it is written."""
+"""Conditions that ask torch for a program with other lines: with copies of what is read while it is written, or with all
+writes recorded."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ import pullback
 from tests.conformance.library import TORCH, Library
 from tests.fuzz.compare import first_difference
 from tests.fuzz.known.reason import WRITTEN, Case
-from tests.fuzz.program import Program, observe
+from tests.fuzz.program import Program, observe, observe_otherwise
 
 OPERANDS = re.compile(r"(?<![.\w])([a-z]\d*)\b(?!=)")
 
@@ -34,3 +35,11 @@ def right_of_copies(case: Case) -> bool:
     if program.lines == case.program.lines:
         return False
     return first_difference(program, observe(program, TORCH), observe(case.program, Library(pullback))) is None
+
+
+def right_if_recorded(case: Case) -> bool:
+    """Tangents move whether a write is recorded or not: torch comes to the peer's by another way where all are."""
+    recorded = [line.replace("with torch.no_grad(): ", "") for line in case.program.lines]
+    program = replace(case.program, lines=tuple(recorded))
+    actual = observe(case.program, Library(pullback))
+    return any(first_difference(program, seen, actual) is None for seen in observe_otherwise(program))

@@ -15,7 +15,7 @@ import pullback
 from tests.conformance.library import TORCH, Library
 from tests.fuzz.compare import Difference, first_difference, flat
 from tests.fuzz.elsewhere import answers, of_lines, otherwise, refuses
-from tests.fuzz.program import ASSIGNED, FLOATS, HESSIANS, NAMES, Program, observe, observe_otherwise
+from tests.fuzz.program import ASSIGNED, FLOATS, HESSIANS, NAMES, Program, observe
 
 TRANSFORMS = ("double", "jvp", "vmap", *HESSIANS)
 PUSHED = ("jvp", "fr", "rf", "ff")
@@ -493,11 +493,3 @@ def refused_elsewhere(case: Case) -> bool:
     kind = re.match(r"got (\w+): ", case.found.text)
     others = otherwise(case.program)[1:]
     return kind is not None and any(refuses(observe(other, TORCH), kind[1]) for other in others)
-
-
-def right_if_recorded(case: Case) -> bool:
-    """Tangents move whether a write is recorded or not: torch comes to the peer's by another way where all are."""
-    recorded = [line.replace("with torch.no_grad(): ", "") for line in case.program.lines]
-    program = replace(case.program, lines=tuple(recorded))
-    actual = observe(case.program, Library(pullback))
-    return any(first_difference(program, seen, actual) is None for seen in observe_otherwise(program))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.fuzz.compare import WRITTEN_OVER
-from tests.fuzz.known.copies import right_of_copies
+from tests.fuzz.known.copies import right_if_recorded, right_of_copies
 from tests.fuzz.known.reason import (
     PULLED,
     PUSHED,
@@ -19,7 +19,6 @@ from tests.fuzz.known.reason import (
     of_one_size,
     outgrown,
     right,
-    right_if_recorded,
     tangents_of_another_dtype,
     unchecked,
     unknown,
