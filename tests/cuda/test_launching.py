@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from typing import Any
 
@@ -19,6 +20,8 @@ from pullback.kernels.cuda.emulated import Emulated
 from pullback.kernels.cuda.front import fronts
 from pullback.kernels.cuda.launch import launches as kernel_launches
 from pullback.kernels.cuda.memory import Pool
+
+from .deferred import instead
 
 pytestmark = pytest.mark.skipif(not jit.available() or modes.active, reason="native code needs the compiler")
 
@@ -161,6 +164,21 @@ def test_a_program_that_does_the_same_again_finds_all_its_memory_without_python(
     for _ in range(3):
         step()
     assert asked == []
+
+
+def test_arrays_that_outlive_their_device_give_no_memory_to_the_next() -> None:
+    if os.environ.get("PULLBACK_CUDA") == "1":
+        pytest.skip("a GPU stays")
+    with instead(Emulated(1)):
+        old = [torch.ones(8, device="cuda") for _ in range(50)]
+    with instead(Emulated(1)):
+        torch.ones(1, device="cuda")
+        gc.collect()  # what is left of the device before
+        new = [torch.full((8,), float(value), device="cuda") for value in range(50)]
+        del old
+        others = [torch.full((8,), -1.0, device="cuda") for _ in range(50)]
+        assert [one.tolist() for one in new] == [[float(value)] * 8 for value in range(50)]
+        assert len({one.data_ptr() for one in (*new, *others)}) == 100
 
 
 def test_work_on_another_stream_takes_memory_of_that_stream() -> None:

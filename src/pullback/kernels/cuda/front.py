@@ -40,6 +40,8 @@ class Front:
         self.counts = np.zeros((9, 4), np.int64)
         self.blocks: dict[int, Block] = {}
         """The blocks of records, by where those lie."""
+        self.former: list[Any] = []
+        """Records of devices before: arrays that outlive their device look there when they die."""
         self.forgotten: list[Callable[[], None]] = []
         """Called when the device is another: whoever keeps handles of its driver clears them."""
         self.pool: Any = None
@@ -51,6 +53,7 @@ class Front:
             self.pool.count_in(np.zeros_like(self.counts))
         self.pool, self.held = pool, (place, kind, self.missed)
         self.heads[:] = 0
+        self.former += [block.record for block in self.blocks.values()]
         self.blocks.clear()
         addresses = entries(kind)
         words[kernels.GENERATION] += 1

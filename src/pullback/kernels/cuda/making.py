@@ -18,7 +18,6 @@ from pullback.kernels.cuda.composed.keys import numbers_there
 from pullback.kernels.cuda.composed.words import inside, repeat
 from pullback.kernels.cuda.device import placed, required
 from pullback.kernels.cuda.native import INPLACE, arranged_like
-from pullback.kernels.cuda.recording import lasts
 
 known: dict[Any, Any] = {}
 """What was read, so that the same function stays the same function."""
@@ -191,7 +190,7 @@ class Ranged(OnHost):
                 self.there.clear()
             self.seen[key] = self.seen.get(key, 0) + 1
             if self.seen[key] > OFTEN and made.size:
-                self.there[key] = lasts(upload(made, placed()))
+                self.there[key] = upload(made, placed())
         return made
 
 
