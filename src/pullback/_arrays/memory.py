@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -111,7 +112,7 @@ def as_strided(array: AnyArray, size: Sequence[int], stride: Sequence[int], offs
         memory = memory.reshape(-1, order="A") if memory.flags.f_contiguous else flat_memory(memory)
     strides = tuple([s * itemsize for s in stride])
     if 0 in size:
-        offset = 0
+        offset = 0 * index(offset)  # it has to be an integer all the same
     if hasattr(memory, "seen_as"):  # of another kind: see _arrays/kinds.py
         return memory.seen_as(size, strides, array.dtype, offset * itemsize)  # type: ignore[no-any-return]
     window: AnyArray = np.ndarray(tuple(size), array.dtype, memory, offset * itemsize, strides)

@@ -88,7 +88,9 @@ def linalg_lu_solve(LU: Array, pivots: Array, B: Array, *, left: bool = True, ad
             f"{shape_text(pivots.shape)} instead"
         )
     check_kernel(LU, "linalg.lu_solve_cpu")
-    common_shape(B.shape[:-2], LU.shape[:-2])
+    batch = common_shape(B.shape[:-2], LU.shape[:-2])
+    if not B.size:  # nobody looks at the pivots
+        return np.empty((*batch, *B.shape[-2:]), B.dtype)
     check_pivots(pivots, LU.shape[-2])
     return kernels.lu_solve(LU, pivots, B, left, adjoint)
 

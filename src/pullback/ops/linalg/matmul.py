@@ -206,7 +206,7 @@ def check_addmv(self: Array, mat: Array, vec: Array, *, beta: Number, alpha: Num
 )
 def addmv(self: Array, mat: Array, vec: Array, *, beta: Number = 1, alpha: Number = 1) -> Array:
     """Return `beta * input + alpha * (mat @ vec)` for shapes `(n, m)` and `(m,)`; `input` broadcasts to `(n,)`."""
-    if self.ndim > 1 or not self.dtype is mat.dtype is vec.dtype:
+    if self.shape not in ((), (1,), mat.shape[:1]) or not self.dtype is mat.dtype is vec.dtype:
         raise different(self, mat)
     if is_half(self.dtype):  # torch rounds the factors here, and beta * self
         first, other = (self.dtype.type(exact_number(factor, FROM_NUMPY[self.dtype])) for factor in (beta, alpha))
@@ -241,6 +241,7 @@ def addr(self: Array, vec1: Array, vec2: Array, *, beta: Number = 1, alpha: Numb
     """Return `beta * input + alpha * outer(vec1, vec2)`; `input` broadcasts to the shape `(n, m)` of the product."""
     if vec1.ndim != 1 or vec2.ndim != 1:
         raise different(vec1, vec2)
+    check_expand(self, (vec1.size, vec2.size))  # also where nothing is taken of it
     check_factors(self.dtype.kind, beta=beta, alpha=alpha)
     if is_half(self.dtype):  # rounded at every step, as torch does it here
         column = vec1 if alpha == 1 else vec1 * self.dtype.type(exact_number(alpha, FROM_NUMPY[self.dtype]))

@@ -17,12 +17,12 @@ from pullback._modes import claim, modes
 from pullback._op.apply import check_broadcast
 from pullback._op.define import Array, function, not_implemented, op
 from pullback._op.out import write_result
+from pullback._runtime.building import loaded
 from pullback._runtime.messages import type_name
 from pullback._runtime.quiet import quiet, waiting
 from pullback._tensor import Tensor, fresh
 from pullback.autograd.tracebacks import trim
 from pullback.kernels.numpy.random import distributions as kernels
-from pullback.kernels.numpy.random import gradients
 from pullback.ops.create.data import REQUIRED, as_dtype, check_layout, finished, pinned
 from pullback.ops.create.filled import check_given, given, is_int, sizes_of
 from pullback.ops.create.like import array_like, pattern
@@ -442,7 +442,7 @@ def _standard_gamma(self: Array, generator: Any = None) -> Array:
 @op(vmap="aligned", method=False, out=False, self=lambda grad: no_derivative("_standard_gamma_grad"))
 def _standard_gamma_grad(self: Array, output: Array) -> Array:
     """How gamma numbers move with their shapes."""
-    return gradients.standard_gamma_grad(self, output)
+    return loaded("pullback.kernels.numpy.random.gradients").standard_gamma_grad(self, output)
 
 
 @op(method=False, out=False, self=not_implemented)
@@ -454,4 +454,4 @@ def _sample_dirichlet(self: Array, generator: Any = None) -> Array:
 @op(vmap="aligned", method=False, out=False, x=not_implemented, alpha=not_implemented, total=not_implemented)
 def _dirichlet_grad(x: Array, alpha: Array, total: Array) -> Array:
     """How the components of points of the simplex move with their weights, over what the others leave them."""
-    return gradients.dirichlet_grad(x, alpha, total)
+    return loaded("pullback.kernels.numpy.random.gradients").dirichlet_grad(x, alpha, total)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import prod
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,10 @@ Sizes = tuple[int, ...]
 
 def constant(x: AnyArray, pad: Sizes, value: Any) -> AnyArray:
     """The array with a constant around it; a negative width cuts off. `pad` begins with the last dimension."""
-    shape, source, target = placement(x.shape, tuple(pad))
+    shape, source, target = placement(x.shape, tuple(map(index, pad)))  # 1.0 is 1 to whoever looks it up
     if target is None:
         return x[source].copy()
-    if value == 0:
+    if not np.asarray(value).tobytes().strip(b"\0"):  # a zero that is not negative
         out = np.zeros(shape, x.dtype)
     else:
         out = np.empty(shape, x.dtype)
@@ -64,7 +65,7 @@ def joint_sources(sizes: Sizes, padding: Sizes, mode: str) -> AnyArray:
 
 def from_edges(x: AnyArray, padding: Sizes, mode: str) -> AnyArray:
     """The array with its mirror image or its edge around it."""
-    shape, lead = x.shape, x.ndim - len(padding) // 2
+    shape, lead, padding = x.shape, x.ndim - len(padding) // 2, tuple(map(index, padding))
     if not x.size:
         return np.empty(placement(shape, padding)[0], x.dtype)
     return x.reshape(shape[:lead] + (prod(shape[lead:]),)).take(joint_sources(shape[lead:], padding, mode), lead)

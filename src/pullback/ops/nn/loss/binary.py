@@ -47,8 +47,8 @@ def check_probabilities(self: Array, target: Array, weight: Array | None, reduct
     if not within_one(target):
         raise RuntimeError("all elements of target should be between 0 and 1")
     if weight is not None and weight.dtype.kind == "c":
-        kind = promote_types(FROM_NUMPY[self.dtype], FROM_NUMPY[weight.dtype]).scalar_type
-        raise RuntimeError(cannot_cast(kind, FROM_NUMPY[self.dtype].scalar_type))
+        kind = promote_types(FROM_NUMPY[self.dtype], FROM_NUMPY[weight.dtype])
+        raise RuntimeError(cannot_cast(kind.scalar_type, FROM_NUMPY[self.dtype].scalar_type))
 
 
 @op(
@@ -284,10 +284,11 @@ def coded_logit_loss(
         refuse_gradient("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
         if pos_weight is not None:
             refuse_bools(pos_weight, 1, 1)
-        for given in (pos_weight, weight):
-            if given is not None and given.is_complex() and not target.is_complex():
-                kind = promote_types(target.dtype, given.dtype).scalar_type
-                raise RuntimeError(cannot_cast(kind, target.dtype.scalar_type))
+        for given, written in ((pos_weight, input), (weight, target)):
             if given is not None:
+                factor = promote_types(target.dtype, given.dtype)  # torch writes it over the logarithm, or the loss
+                if factor.is_complex and input.dtype.is_floating_point and not written.is_complex():
+                    kind = promote_types(written.dtype, factor)
+                    raise RuntimeError(cannot_cast(kind.scalar_type, written.dtype.scalar_type))
                 check_weight(expand(input, common_shape(input.shape, target.shape)), given)
     return logit_loss(input, target, weight, pos_weight, reduction)
