@@ -35,6 +35,8 @@ def push(op: Op, bound: Bound, outs: list[Any]) -> None:
     for out, tangent in zip(outs, tangents, strict=False):
         if out is not None and tangent is not None and out._array.dtype.kind not in "iub":
             out._tangent = in_dtype_of(out, tangent, bool(op.promote))
+            if type(out._tangent) is not Tensor and not op.view:
+                out._tangent = out._tangent.resolve_conj().resolve_neg()
             note_tangent(out)
 
 

@@ -277,3 +277,47 @@ def test_the_tangent_of_a_result_looks_at_that_of_its_operand_only_where_torch_s
         return attempt(lambda: torch.func.jvp(function, (x,), (t,)))
 
     same(program)
+
+
+@pytest.mark.parametrize("loss", ["mse_loss", "smooth_l1_loss", "huber_loss", "l1_loss"])
+@pytest.mark.parametrize("moves", ["both", "input", "target"])
+@pytest.mark.parametrize("number", [float("inf"), float("-inf"), float("nan"), 1e30, 2.0])
+def test_tangents_of_losses_are_added_where_both_move(loss, moves, number):
+    def program(torch):
+        function = getattr(torch.nn.functional, loss)
+        a, b = torch.tensor([number, 1.0, 3.0]).double(), torch.tensor([2.0, 0.5, 3.0]).double()
+        change, other = torch.tensor([0.25, 0.5, 1.0]).double(), torch.tensor([0.75, -0.5, 2.0]).double()
+        if moves == "both":
+            return torch.func.jvp(lambda a, b: function(a, b, reduction="none"), (a, b), (change, other))
+        if moves == "input":
+            return torch.func.jvp(lambda a: function(a, b, reduction="sum"), (a,), (change,))
+        return torch.func.jvp(lambda b: function(a, b, reduction="sum"), (b,), (other,))
+
+    same(program)
+
+
+@pytest.mark.parametrize("call", ["pow", "float_power", "__rpow__", "prod"])
+def test_tangents_of_complex_results_are_not_lazy(call):
+    def program(torch):
+        x = torch.tensor([1.5 + 0.5j, 2.0])
+        function = (lambda x: x.prod()) if call == "prod" else (lambda x: getattr(x, call)(3))
+        return [(t.is_conj(), t.is_neg()) for t in torch.func.jvp(function, (x,), (x,))]
+
+    same(program)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "int8"])
+@pytest.mark.parametrize("of", ["float64", "float32", "complex128"])
+def test_powers_of_integers_move_in_the_precision_of_the_exponent(of, dtype):
+    def program(torch):
+        base = torch.tensor([2, 3, 5, 7]).to(getattr(torch, dtype))
+        x = torch.tensor([1.3, 0.7, -1.7, 2.9], dtype=torch.float64).to(getattr(torch, of))
+        _, pushed = torch.func.jvp(lambda x: base**x, (x,), (torch.ones_like(x),))
+        leaf = x.clone().requires_grad_()
+        (pulled,) = torch.autograd.grad((base**leaf).sum(), leaf)
+        (twice,) = torch.autograd.grad((base**leaf).abs().sum(), leaf, create_graph=True)
+        exact = torch.log(base.double()) * base.double() ** x
+        tolerance = 1e-5 if of == "float32" else 1e-12
+        return [bool(((t - exact).abs() <= tolerance * exact.abs()).all()) for t in (pushed, pulled, twice)]
+
+    same(program)

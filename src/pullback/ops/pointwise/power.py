@@ -11,7 +11,7 @@ import numpy as np
 from pullback._arrays.element import exact_number
 from pullback._arrays.half import is_half, rounded, widened
 from pullback._arrays.memory import row_major
-from pullback._dtype import FROM_NUMPY, complex128, float64
+from pullback._dtype import FLOAT, FROM_NUMPY, complex128, float64
 from pullback._op.define import Array, Number, elementwise, function, op
 from pullback._op.inplace import augmented, make_inplace
 from pullback._op.out import exactly
@@ -158,6 +158,10 @@ def power_backward_exponent(grad: Any, self: Any, exponent: Any, result: Any) ->
     still = logical_and(self == 0, not_negative(exponent))
     if complex_valued(exponent) and not complex_valued(self):
         self = self + zeros_of(result, result.shape)
+    elif isinstance(self, np.ndarray):
+        self = self.astype(result.dtype) if self.dtype.kind in "iub" else self
+    elif self.dtype.category < FLOAT:  # the logarithm of which would be one of the default dtype
+        self = recast(self, result.dtype)
     return grad * where_tensors(still == 0, conj(result * log(self)), 0)
 
 

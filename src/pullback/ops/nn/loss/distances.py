@@ -82,7 +82,7 @@ def check_mse(self: Array, target: Array, reduction: int) -> None:
     self=lambda grad, self, target, reduction: mse_loss_backward(grad, self, target, reduction),
     target=lambda grad, self, target, reduction: mse_loss_backward(grad, target, self, reduction),
     result=lambda self_t, target_t, self, target, reduction: apply_reduction(
-        mse_loss_backward(self_t - target_t, self, target, 0), reduction
+        mse_loss_backward(self_t, self, target, 0) + mse_loss_backward(target_t, target, self, 0), reduction
     ),
 )
 def squared_difference(self: Array, target: Array, reduction: int) -> Array:
@@ -179,7 +179,8 @@ def l1_loss(
     self=lambda grad, self, target, reduction, beta: smooth_l1_backward(grad, self, target, reduction, beta),
     target=lambda grad, self, target, reduction, beta: smooth_l1_backward(grad, target, self, reduction, beta),
     result=lambda self_t, target_t, self, target, reduction, beta: apply_reduction(
-        smooth_l1_backward(self_t - target_t, self, target, 0, beta), reduction
+        smooth_l1_backward(self_t, self, target, 0, beta) + smooth_l1_backward(target_t, target, self, 0, beta),
+        reduction,
     ),
 )
 def smooth_l1(self: Array, target: Array, reduction: int, beta: float) -> Array:
@@ -261,7 +262,8 @@ def smooth_l1_loss(
     self=lambda grad, self, target, reduction, delta: huber_loss_backward(grad, self, target, reduction, delta),
     target=lambda grad, self, target, reduction, delta: huber_loss_backward(grad, target, self, reduction, delta),
     result=lambda self_t, target_t, self, target, reduction, delta: apply_reduction(
-        huber_loss_backward(self_t - target_t, self, target, 0, delta), reduction
+        huber_loss_backward(self_t, self, target, 0, delta) + huber_loss_backward(target_t, target, self, 0, delta),
+        reduction,
     ),
 )
 def huber(self: Array, target: Array, reduction: int, delta: float) -> Array:
