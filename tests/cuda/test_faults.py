@@ -13,7 +13,7 @@ import pytest
 import pullback as torch
 from pullback._device import accelerators
 from pullback.kernels import jit
-from pullback.kernels.cuda import device, pointwise, driver
+from pullback.kernels.cuda import device, driver, pointwise
 from pullback.kernels.cuda.emulated import Emulated
 from pullback.kernels.cuda.memory import pool_of, pools
 

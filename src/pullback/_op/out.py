@@ -60,9 +60,10 @@ def refuse_recording(op: Op, bound: Bound, out: Any) -> None:
             raise RuntimeError(messages.out_requires_grad(op.out_name or op.name))
     elif ends:
         refuse_leaf(op.name, as_list(out))
-    polynomial = not op.differentiable and op.path.startswith("special.") and len(op.tensors) > 1
-    if modes.dual_level >= 0 and not polynomial:  # of which torch does not ask
+    if modes.dual_level >= 0:
         given = [item for value in bound.values() for item in (value if type(value) in (list, tuple) else (value,))]
+        if not op.differentiable and op.path.startswith("special."):
+            given = []  # torch asks only whether what is written to moves
         refuse_tangents(op.name, [*given, *as_list(out)])
 
 

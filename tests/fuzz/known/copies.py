@@ -1,5 +1,5 @@
-"""Conditions that ask torch for a program with other lines: with copies of what is read while it is written, or with all
-writes recorded."""
+"""Conditions that ask torch for a program with other lines: with copies of what is read while it is written, or with
+all writes recorded."""
 
 from __future__ import annotations
 
