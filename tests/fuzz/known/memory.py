@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
+import numpy as np
+
 from tests.fuzz.known.reason import (
     Case,
     Known,
@@ -18,6 +22,8 @@ from tests.fuzz.known.reason import (
     lies_on_operand,
     of_fewer_dimensions,
     ones_in_other_order,
+    places,
+    replayed,
     stepped,
     stretched_and_turned,
     writes,
@@ -30,6 +36,13 @@ def into_conjugates(case: Case) -> bool:
     return any(target.is_conj() or target.is_neg() for target, _ in writes(case))
 
 
+def statistics_on_themselves(case: Case) -> bool:
+    """Running statistics are written of which several indices name one element."""
+    given = [tensors.values() for line, tensors in replayed(case) if re.search(r"(batch|instance)_norm\(", line)]
+    vectors = [places(tensor) for tensors in given for tensor in tensors if tensor.ndim == 1]
+    return any(np.unique(at).size < at.size for at in vectors)
+
+
 MEMORY = [
     Known(
         "windows onto more memory than a tensor shows, which torch may have kept from what it computed there before",
@@ -40,13 +53,18 @@ MEMORY = [
     Known(
         "writes to tensors that overlap themselves, of which torch does not ask",
         "raised",
-        line=r"\b(tril|triu|addmv|baddbmm)_\(|\bout=",
+        line=r"\b(tril|triu|addmv|baddbmm)_\(|\bout=|\bembedding(_bag)?\(.*max_norm=",
         said="of the written-to tensor",
     ),
     Known(
         "writes to tensors that overlap themselves, of which torch does not ask",
         "value accepted",
         given=(lies_on_itself,),
+    ),
+    Known(
+        "writes to tensors that overlap themselves, of which torch does not ask",
+        "value accepted",
+        given=(statistics_on_themselves,),
     ),
     Known(
         "writes to tensors that overlap themselves, of which torch does not ask inside vmap",
