@@ -152,16 +152,15 @@ def images_of(rows: AnyArray, batch: int, sizes: Sizes) -> AnyArray:
     return np.ascontiguousarray(np.moveaxis(rows.reshape(batch, *sizes, rows.shape[1]), -1, 1))
 
 
-def seen(rows: AnyArray, place: AnyArray, inside: AnyArray) -> AnyArray:
-    """The rows at places; what lies outside is zero, also where what is seen in its stead is infinite."""
-    return np.where(inside[:, None], rows[place], rows.dtype.type(0))
+def only(rows: AnyArray, inside: AnyArray) -> AnyArray:
+    """The rows inside, and zero for those outside, also where what stands in their stead is infinite."""
+    return np.where(inside[:, None], rows, rows.dtype.type(0))
 
 
-def added(target: AnyArray, place: AnyArray, inside: AnyArray, rows: AnyArray) -> None:
-    """Add rows at places, which may repeat; those outside go nowhere."""
+def added(target: AnyArray, place: AnyArray, rows: AnyArray) -> None:
+    """Add rows at places, which may repeat."""
     channels = rows.shape[1]
     if rows.size:
-        rows = np.where(inside[:, None], rows, rows.dtype.type(0))
         at = (place[:, None] * channels + np.arange(channels)).ravel()
         target += np.bincount(at, rows.ravel(), target.size).astype(target.dtype).reshape(target.shape)
 
@@ -183,7 +182,7 @@ def grid_sample(x: AnyArray, grid: AnyArray, mode: int, padding: int, align_corn
         share = weight(factors, inside)
         if len(sizes) == 2:  # what lies outside an image, not a volume, is multiplied by zero: points of nan show
             share += 0 * weight(factors, ~inside)
-        out += share * seen(rows, place, inside)
+        out += share * only(rows[place], inside)
     return images_of(out, batch, grid.shape[1:-1])
 
 
@@ -201,22 +200,22 @@ def grid_sample_backward(
     slopes = [np.zeros_like(grads) for _ in range(ndim if at_once else 0)]
     for place, inside, factors in corners(axes, sizes, batch):
         if to_image is not None:
-            added(to_image, place, inside, weight(factors, inside) * grads)
+            added(to_image, place, only(weight(factors, inside) * grads, inside))
         if to_grid is not None and mode != NEAREST:
-            here = seen(rows, place, inside)
+            here = only(rows[place], inside)
             if at_once:
                 for dim, slope in enumerate(slopes):
                     slope += weight(factors, inside, dim) * here
                 continue
             value = along(grads, here)
             if ndim == 3:  # nobody looks outside a volume, whatever the gradient is
-                value = np.where(inside[:, None], value, value.dtype.type(0))
+                value = only(value, inside)
             for dim in range(ndim):
                 to_grid[:, ndim - 1 - dim] += (weight(factors, inside, dim) * value)[:, 0]
     if to_grid is not None:
         for dim in range(ndim):
             if at_once:
-                to_grid[:, ndim - 1 - dim] = along(grads, slopes[dim])[:, 0]
+                to_grid[:, ndim - 1 - dim] += along(grads, slopes[dim])[:, 0]
             to_grid[:, ndim - 1 - dim] *= axes[dim].slope
         to_grid = to_grid.reshape(grid.shape)
     return None if to_image is None else images_of(to_image, batch, sizes), to_grid
@@ -246,9 +245,9 @@ def grid_sample_double_backward(
     to_grad, to_image = np.zeros_like(grads), np.zeros_like(rows)
     to_grid = np.zeros((grads.shape[0], ndim), grid.dtype)
     for place, inside, factors in corners(axes, sizes, batch):
-        here = seen(rows, place, inside)
+        here = only(rows[place], inside)
         if wanted is not None:
-            there = seen(wanted, place, inside)
+            there = only(wanted[place], inside)
             to_grad += weight(factors, inside) * there
             value = along(grads, there)
             for dim in range(ndim if mode != NEAREST else 0):
@@ -256,7 +255,7 @@ def grid_sample_double_backward(
         if moves is not None:
             moved = sum(move * weight(factors, inside, dim) for dim, move in enumerate(moves))
             to_grad += moved * here
-            added(to_image, place, inside, moved * grads)
+            added(to_image, place, only(moved * grads, inside))
             value = along(grads, here)
             for dim in range(ndim):
                 curved = sum(move * weight(factors, inside, dim, other) for other, move in enumerate(moves))
