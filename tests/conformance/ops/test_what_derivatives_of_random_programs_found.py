@@ -197,3 +197,22 @@ def test_renorm_adds_in_a_wider_dtype_than_its_own(row: list[float], dtype: str,
         return out.abs().float() > 0.1, (size * 64).round() / 64, grad.dtype
 
     same(program)
+
+
+@pytest.mark.parametrize("name", ["max", "min", "median", "nanmedian"])
+@pytest.mark.parametrize("row", [[1.0, 2.0, 3.0, 2.0], [float("nan"), 2.0, 3.0, 2.0], [float("inf"), 1.0]])
+@pytest.mark.parametrize("weight", [1.0, float("nan"), float("inf")])
+def test_nobody_has_a_share_of_an_extreme_that_was_written_over_unseen(
+    weight: float, row: list[float], name: str
+) -> None:
+    def program(torch: Any) -> Any:
+        x = torch.tensor(row, requires_grad=True)
+        found = []
+        for write in (False, True):
+            out = getattr(torch, name)(x)
+            if write:
+                out.data.fill_(7)
+            found += torch.autograd.grad(out, x, torch.tensor(weight))
+        return found
+
+    same(program)

@@ -133,8 +133,8 @@ def min_dim(self: Array, dim: int, keepdim: bool = False) -> tuple[Array, Array]
     result=lambda self_t, weights: distribute(self_t, weights),
 )
 def distribute(self: Array, weights: Array) -> Array:
-    """self times weights, but zero where the weight is zero whatever self is."""
-    return np.where(weights == 0, np.zeros((), weights.dtype), self * weights)
+    """self times weights, but zero where the weight is zero, or the share of nobody, whatever self is."""
+    return np.where(weights > 0, self * weights, np.zeros((), weights.dtype))
 
 
 @op(vmap="compared", space=None)

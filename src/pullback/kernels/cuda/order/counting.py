@@ -86,9 +86,9 @@ def shares(self: Any, value: Any, dim: Any = None, nan_is_equal: bool = False) -
 
 
 def weighed(x: Any, weights: Any) -> Any:
-    """x times weights, but zero where the weight is zero whatever x is."""
+    """x times weights, but zero where the weight is zero, or the share of nobody, whatever x is."""
     zero = weights.dtype.type(0)
-    return np.where(weights == zero, zero, x * weights)
+    return np.where(weights > zero, x * weights, zero)
 
 
 @native("distribute")
