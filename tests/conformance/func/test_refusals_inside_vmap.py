@@ -48,3 +48,19 @@ def test_a_view_of_an_entry_whose_elements_would_have_to_move(made: str, call: s
         return attempt(lambda: torch.vmap(function, in_dims=dim)(x))
 
     same(program)
+
+
+@pytest.mark.parametrize("shape", [(0, 5, 5), (3, 0, 5), (3, 3)])
+@pytest.mark.parametrize("more", ["", ", atol=0.5", ", hermitian=False, tol=0.1"])
+def test_ranks_of_no_matrices_are_those_of_every_entry_and_may_be_looked_at(shape: Any, more: str) -> None:
+    def program(torch: Any) -> Any:
+        def function(x: Any) -> Any:
+            ranks = eval(f"torch.linalg.matrix_rank(x{more})", {"torch": torch, "x": x})
+            return ranks[ranks > 0] if not x.numel() else ranks
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = attempt(lambda: torch.vmap(function)(torch.ones(2, *shape)))
+        return found if isinstance(found, torch.Tensor) else "refused"
+
+    same(program)

@@ -11,7 +11,7 @@ from pullback._modes import is_grad_enabled
 from pullback._op.apply import check_broadcast
 from pullback._op.define import Array, function, op
 from pullback._runtime.messages import out_requires_grad, shape_text
-from pullback._tensor import Tensor
+from pullback._tensor import Tensor, wrap
 from pullback.autograd.view import wants_grad
 from pullback.kernels.numpy.linalg.spectral import real_of
 from pullback.ops.linalg.checks import (
@@ -196,4 +196,6 @@ def linalg_matrix_rank(
     if isinstance(out, Tensor) and is_grad_enabled() and wants_grad(out):
         raise RuntimeError(out_requires_grad("sum"))
     ranks = rank_of(self, atol, rtol, hermitian)
+    if tol is None and not self._array.size:  # the same for each entry of a batch, and nobody's
+        ranks = wrap(np.zeros(ranks._array.shape, np.int64))
     return written("linalg_matrix_rank", ranks, out, castable("torch.linalg.matrix_rank"))
