@@ -95,6 +95,9 @@ def compare(program: Program, peer: Library) -> Difference | None:
         dense = replace(program, leaves=tuple((name, leaf.dense()) for name, leaf in program.leaves))
         seen = observe(dense, TORCH)
         there = first_difference(program, seen, actual)
+        if there is not None and any("out=" in line or not ASSIGNED.match(line) for line in program.lines):
+            # What is written there is seen in one place alone: the peer shows the same of leaves without such memory.
+            there = first_difference(program, seen, observe(dense, peer))
         if there is None:
             found = replace(found, right=True)
         elif there.aspect == "value":  # what torch says of the same numbers, each in memory of its own
