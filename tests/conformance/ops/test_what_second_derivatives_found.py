@@ -117,3 +117,19 @@ def test_functions_without_a_derivative_are_not_written_into_what_moves(call: st
             return "refused"
 
     same(program)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "complex64", "uint8", "int64", "float32"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "torch.range(0, 3, dtype=dtype)",
+        "torch.range(0, 3, out=torch.zeros(4, dtype=dtype))",
+        "torch.nn.functional.embedding_bag(torch.ones(3, 2).to(dtype), torch.ones(4, 2))",
+        "torch.nn.functional.embedding_bag(torch.ones(1, 2).to(dtype), torch.ones(4, 2))",
+        "torch.nn.functional.embedding_bag(torch.ones(3, 0).to(dtype), torch.ones(4, 2))",
+    ],
+)
+@pytest.mark.filterwarnings("ignore:torch.range is deprecated")
+def test_ranges_have_no_kernel_for_truths_and_complex_numbers(call: str, dtype: str) -> None:
+    agree(call.replace("dtype)", f"torch.{dtype})"))

@@ -77,8 +77,10 @@ def closed_range(
     )
     low, high, by = range_arguments("range", args, start, end, step)
     target = as_dtype("range", dtype)
-    check_range(low, high, by)
     kind = target or (defaults.dtype if out is None else out.dtype)
+    if kind is dtypes.bool_ or kind.is_complex:
+        raise NotImplementedError(f"\"range_cpu\" not implemented for '{kind.scalar_type}'")
+    check_range(low, high, by)
     return given("range", out, made_on(device, closed_array, low, high, by, kind), target, requires_grad)
 
 

@@ -16,17 +16,13 @@ from pullback._tensor import bump_version
 from pullback._thresholds import LEAST_WORK
 from pullback.autograd.view import check_inplace, rebase_history
 from pullback.kernels.numpy.linalg.products import batch_product, product, product_plus, write_scaled
+from pullback.ops.linalg.checks import scalar_type
 from pullback.ops.pointwise.arithmetic import conj, scaled
 from pullback.ops.shape.dims import t, transpose
 from pullback.ops.shape.reshape import check_expand, expand, unsqueeze
 from pullback.ops.supported import check_factors, check_ranks, need_dims, refuse
 
 # ------------------------------------------------------------------ what the checks of several products say
-
-
-def scalar_type(array: Array) -> str:
-    """Torch's name of the dtype in these errors: Float."""
-    return FROM_NUMPY[array.dtype].scalar_type
 
 
 def check_matrices(a: Array, b: Array) -> None:
