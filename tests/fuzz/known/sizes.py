@@ -13,7 +13,7 @@ from tests.fuzz.program import observe
 
 SAID = re.compile(
     r"overflow|allocate|too large|negative|should be greater than zero|at least one|sliding blocks"
-    r"|[Ss]torage|[Ss]izes? |gradOutput \w+ unexpected"
+    r"|[Ss]torage|[Ss]izes? |(width|height|depth) unexpected"
 )
 """What is said of sizes."""
 SMALLER = (7, 300)
