@@ -18,7 +18,7 @@ FIRST = {4: (0, 3, 1, 2), 5: (0, 4, 1, 2, 3)}
 def channels_lie_last(x: AnyArray) -> bool:
     """True for a batch of images or volumes whose steps say that channels lie last, as torch reads them: those of
     dimensions of one index count, and there may be gaps."""
-    if x.ndim not in LAST or (x.flags.c_contiguous and x.shape[1] > 1 < x.shape[-1] * x.shape[-2]):
+    if x.ndim not in LAST or x.strides[1] > x.strides[-1] > 0:
         return False
     steps = list(x.strides)
     for d in range(x.ndim - 2, -1, -1):
@@ -42,6 +42,9 @@ def channels_may_lie_last(x: AnyArray) -> bool:
 
 def laid_out_as(out: AnyArray, given: AnyArray, last: Callable[[AnyArray], bool] = channels_lie_last) -> AnyArray:
     """A result with its channels where those of the input are: last or, as usual, before the pixels."""
-    if not last(given) or out.ndim != given.ndim:
-        return row_major(out)
+    return with_channels_last(out) if last(given) and out.ndim == given.ndim else row_major(out)
+
+
+def with_channels_last(out: AnyArray) -> AnyArray:
+    """A result with its channels last."""
     return np.ascontiguousarray(out.transpose(LAST[out.ndim])).transpose(FIRST[out.ndim])

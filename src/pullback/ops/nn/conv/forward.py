@@ -18,7 +18,7 @@ from pullback._runtime.warnings import warn_once
 from pullback._tensor import Tensor
 from pullback.kernels import far_windows, workers
 from pullback.kernels.numpy.conv import columns as kernels
-from pullback.kernels.numpy.conv.images import channels_lie_last, laid_out_as
+from pullback.kernels.numpy.conv.images import channels_lie_last, with_channels_last
 from pullback.ops.nn.conv.checks import check_convolution, expanded
 from pullback.ops.nn.image.pad import constant_pad_nd
 from pullback.ops.pointwise.arithmetic import conj
@@ -132,16 +132,18 @@ def convolution_op(
         out = kernels.convolve_input(input, weight, sizes, stride, padding, dilation, groups, bias)
     else:
         out = kernels.convolve(input, weight, stride, padding, dilation, groups, bias)
-    if ndim == 2:
-        return laid_out_as(out, input if channels_lie_last(input) else weight)
-    if ndim == 3:
-        last = in_blocks(input, weight, stride, dilation, output_padding, transposed, groups)
-        return laid_out_as(out, input if channels_lie_last(input) else weight) if last else row_major(out)
+    if ndim > 1:
+        last = channels_lie_last(input) or channels_lie_last(weight)
+        if last and ndim == 3:
+            last = in_blocks(input, weight, stride, dilation, output_padding, transposed, groups)
+        return with_channels_last(out) if last else row_major(out)
+    if input.strides[1] > input.strides[2] > 0 < weight.strides[2] < weight.strides[1]:
+        return row_major(out)
     # To torch signals are images one pixel high, which it puts in order, and kernels as they lie.
-    images = input[:, :, None]
     in_order = input.flags.c_contiguous and (input.dtype.kind != "c" or input.size == 1)  # the parts of numbers are not
-    given = images if in_order and channels_lie_last(images) else weight[:, :, None]
-    return laid_out_as(out[:, :, None], given)[:, :, 0]
+    if (in_order and channels_lie_last(input[:, :, None])) or channels_lie_last(weight[:, :, None]):
+        return with_channels_last(out[:, :, None])[:, :, 0]
+    return row_major(out)
 
 
 def in_blocks(
