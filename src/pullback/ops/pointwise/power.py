@@ -119,7 +119,23 @@ def power_tensors(self: Array, exponent: Array | Number) -> Array:
     refuse("pow", self, "b")
     if kind == "c":
         return complex_functions.power(self, exponent)
-    return np.power(self, exponent)
+    powers = np.power(self, exponent)
+    return powers if read_one_by_one(exponent) else with_powers_of_half(powers, self, exponent)
+
+
+def read_one_by_one(exponent: Any) -> bool:
+    """Whether NumPy reads each exponent; for one that many share it may take another function. No stand-in is asked."""
+    return not isinstance(exponent, np.ndarray) or (exponent.size > 1 and 0 not in exponent.strides)
+
+
+def with_powers_of_half(powers: Array, self: Array, exponent: Array) -> Array:
+    """Powers as they are where NumPy has taken square roots, which are others of the negative zero and infinity."""
+    half = exponent == 0.5
+    if not np.logical_or.reduce(half, axis=None):
+        return powers
+    powers = np.asarray(powers)
+    np.copyto(powers, np.abs(self), where=half & ((self == 0) | (self == -np.inf)))
+    return powers
 
 
 def whole_powers(self: Array, exponent: Array) -> Array:
