@@ -140,3 +140,17 @@ def test_the_tangent_of_soft_margins_has_their_dtype(dtype: str, target: str) ->
         return tangent.to(torch.float32).round(decimals=2)
 
     agree(program, np.array([0.5, -2.0, 3.0], "float32"), np.array([1.0, -1.0, -1.0], "float32"))
+
+
+@pytest.mark.parametrize("tangent", [(1.0, INF), (INF, 1.0), (NAN, 2.0), (1.0, NAN), (INF, -INF)])
+@pytest.mark.parametrize("numbers", [(3.0, 1.0), (2.0, 2.0), (INF, 1.0), (NAN, 1.0)])
+@pytest.mark.parametrize("name", ["amax", "amin", "aminmax", "max", "min"])
+def test_an_extreme_moves_with_those_that_reach_it_alone(name: str, numbers: Any, tangent: Any) -> None:
+    def tangent_of(module: Any) -> Any:
+        call = getattr(module, name)
+        first = (lambda x: call(x, dim=0)) if name in ("amax", "amin") else (lambda x: call(x, dim=0)[0])
+        return module.func.jvp(first, (module.tensor(numbers),), (module.tensor(tangent),))[1].numpy()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        np.testing.assert_array_equal(tangent_of(torch), tangent_of(pullback))

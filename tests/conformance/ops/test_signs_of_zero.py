@@ -52,3 +52,11 @@ def test_the_gradient_of_a_running_sum_begins_with_zero(shape: tuple[int, ...]) 
         return module.autograd.grad(x.cumsum(0), x, zeros(module, "float32", shape))[0]
 
     assert_same_signs(gradient)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("ends", [(-1, -0.0), (-0.0, -0.0), (0.0, -0.0), (-0.0, 1), (2.5, -0.0), (-0.0, -1), (-1, 1)])
+@pytest.mark.parametrize("steps", [1, 2, 3, 4, 9, 20])
+def test_evenly_spaced_numbers_end_in_the_zero_they_are_given(steps: int, ends: Any, dtype: str) -> None:
+    made = [parts(module, module.linspace(*ends, steps, dtype=getattr(module, dtype))) for module in (torch, pullback)]
+    np.testing.assert_array_equal(*made)

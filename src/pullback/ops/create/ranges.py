@@ -338,15 +338,17 @@ def evenly(low: Any, high: Any, steps: int, kind: dtype) -> np.ndarray[Any, Any]
         start, end = (np.asarray(bound, kind.numpy) for bound in (low, high))
         by = np.subtract(end, start) / kind.numpy.type(steps - 1)
         k = np.arange(steps)
-        way = np.where(k < steps // 2, k, k - steps + 1).astype(kind.numpy) * by
-        return np.where(k < steps // 2, start, end) + way
+        way = np.minimum(k, steps - 1 - k).astype(kind.numpy) * by
+        return np.where(k < steps // 2, start + way, end - way)
     step = step_of(low, high, steps, kind)
     if not math.isfinite(step):  # what is infinite has no rounding error to be added
         return unfused(low, high, steps, kind, step).astype(kind.numpy)
     k = np.arange(steps, dtype=np.float64)
     up = fused_multiply_add(k, step, float(low))
     down = fused_multiply_add(steps - 1 - k, -step, float(high))
-    return np.where(k < steps // 2, up, down).astype(kind.numpy)
+    values = np.where(k < steps // 2, up, down)
+    np.copyto(values, unfused(low, high, steps, kind, step), where=values == 0)  # which have its signs
+    return values.astype(kind.numpy)
 
 
 @in_torch_words

@@ -18,6 +18,7 @@ from pullback._thresholds import LARGE
 from pullback.kernels.numpy.index.along import put_along, take_along
 from pullback.kernels.numpy.reduce import extremum as kernels
 from pullback.kernels.numpy.reduce.dims import position
+from pullback.ops.pointwise.arithmetic import where_tensors
 from pullback.ops.reduce.sums import axes, dims_of, restore, sum_dim
 from pullback.ops.supported import invalid_combination, refuse, same_dtype
 
@@ -235,7 +236,8 @@ def share_evenly(grad: Any, self: Any, result: Any, dim: Any, keepdim: bool) -> 
 
 def mean_of_extremes(self_t: Any, self: Any, result: Any, dim: Any, keepdim: bool) -> Any:
     """The tangent of an extremum: the mean over the elements that reach it."""
-    return sum_dim(self_t * shares(self, restore(result, self.ndim, dim, keepdim), dim), dim, keepdim)
+    weights = shares(self, restore(result, self.ndim, dim, keepdim), dim)
+    return sum_dim(where_tensors(weights == 0, 0, self_t * weights), dim, keepdim)
 
 
 @op(
