@@ -176,7 +176,7 @@ def power_backward_exponent(grad: Any, self: Any, exponent: Any, result: Any) ->
         self = self + zeros_of(result, result.shape)
     elif isinstance(self, np.ndarray):
         self = self.astype(result.dtype) if self.dtype.kind in "iub" else self
-    elif self.dtype.category < FLOAT:  # the logarithm of which would be one of the default dtype
+    elif isinstance(self, Tensor) and self.dtype.category < FLOAT:  # its logarithm would be one of the default dtype
         self = recast(self, result.dtype)
     return grad * where_tensors(still == 0, conj(result * log(self)), 0)
 

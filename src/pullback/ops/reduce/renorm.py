@@ -61,7 +61,7 @@ def renorm(self: Array, p: Number, dim: int, maxnorm: Number) -> Array:
     return row_major(self * factor.astype(self.real.dtype))
 
 
-@op(space=None, pointwise=True, untraced=True, self=lambda grad: grad, result=linear)
+@op(space=None, pointwise=True, untraced=("self",), self=lambda grad: grad, result=linear)
 def twice_as_wide(self: Array) -> Array:
     """Numbers in the precision torch adds them in: halves in single, others in double."""
     return self.astype(WIDER.get(self.dtype.char, SINGLE))

@@ -16,6 +16,7 @@ from pullback._modes import grad_enabled
 from pullback._op.declare import FUNCTIONAL, TORCH, publish
 from pullback._op.define import Array, Number, function, op
 from pullback._runtime.messages import type_name
+from pullback._runtime.quiet import quiet
 from pullback._tensor import Tensor, wrap
 from pullback._thresholds import LARGE
 from pullback.kernels.numpy.index.subscript import which_outside
@@ -67,8 +68,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) 
         shape = common_shape(tuple(x1.shape), tuple(x2.shape))
         x1, x2 = expand(x1, shape), expand(x2, shape)
     if is_half(kind.numpy):
-        with np.errstate(over="ignore"):
-            eps = float(kind.numpy.type(convert_number(eps, float32)))
+        eps = float(quiet().run(kind.numpy.type, convert_number(eps, float32)))
     lengths = [clone(vector_norm_dim(x, 2, (dim,), True)) for x in (x1, x2)]
     # As in torch, the bound is out of the graph: the gradient is that of the length, however small.
     before = grad_enabled.get()
