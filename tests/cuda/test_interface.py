@@ -12,6 +12,7 @@ import pytest
 
 import pullback as torch
 from pullback import nn
+from pullback.kernels import jit
 from pullback.kernels.cuda.array import DeviceArray
 from pullback.kernels.cuda.device import required
 
@@ -68,6 +69,7 @@ def test_factories_make_tensors_on_the_device() -> None:
     assert all(tensor.device == on() for tensor in like)
 
 
+@pytest.mark.skipif(not jit.available(), reason="without a compiler no kernel fills it")
 @pytest.mark.parametrize("make", [
     lambda: torch.empty(1000, device="cuda"),
     lambda: torch.empty(2, 5, 10, 10, device="cuda", memory_format=torch.channels_last),

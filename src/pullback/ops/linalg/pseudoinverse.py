@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from pullback._arrays.kinds import made_on
 from pullback._arrays.memory import row_major
+from pullback._arrays.sizes import allocated
 from pullback._modes import is_grad_enabled
 from pullback._op.apply import check_broadcast
 from pullback._op.define import Array, function, op
@@ -197,5 +199,5 @@ def linalg_matrix_rank(
         raise RuntimeError(out_requires_grad("sum"))
     ranks = rank_of(self, atol, rtol, hermitian)
     if tol is None and not self._array.size:  # the same for each entry of a batch, and nobody's
-        ranks = wrap(np.zeros(ranks._array.shape, np.int64))
+        ranks = wrap(made_on(self.device, allocated, np.zeros, ranks._array.shape, np.int64))
     return written("linalg_matrix_rank", ranks, out, castable("torch.linalg.matrix_rank"))
