@@ -14,8 +14,6 @@ stands; one that takes no arguments is called by way of another function that ch
 """
 ITERNEXT = 63
 """The number of the slot `tp_iternext`, which is part of CPython's stable interface."""
-kept: list[Any] = []
-"""What the functions refer to."""
 
 
 class MethodDef(ctypes.Structure):
@@ -27,7 +25,8 @@ class MethodDef(ctypes.Structure):
 def builtin(address: int, name: str, owner: Any = None) -> Callable[..., Any]:
     """The function at an address; it is called with `owner` as its self."""
     definition = MethodDef(name.encode(), address, FAST, None)
-    kept.append(definition)
+    # A collection reads it as long as the function lives, which may be longer than any module: it stays for ever.
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(definition))
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
     made: Callable[..., Any] = make(ctypes.addressof(definition), owner, None)
