@@ -6,7 +6,7 @@ import ctypes
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 FAST = 0x80
 """How CPython calls a function: with its owner, the arguments in a row and their number. It does so from where the call
@@ -14,6 +14,18 @@ stands; one that takes no arguments is called by way of another function that ch
 """
 ITERNEXT = 63
 """The number of the slot `tp_iternext`, which is part of CPython's stable interface."""
+T = TypeVar("T")
+
+
+def lasting(value: T) -> T:
+    """The value itself, which from now on lives as long as the process: native code reads its memory at any time.
+
+    A list of this library's would not do. At its end the interpreter empties all modules before it has collected all
+    objects, and looks into functions, arrays and capsules once more on the way.
+    """
+    if sys.implementation.name == "cpython":
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(value))
+    return value
 
 
 class MethodDef(ctypes.Structure):
@@ -24,9 +36,7 @@ class MethodDef(ctypes.Structure):
 
 def builtin(address: int, name: str, owner: Any = None) -> Callable[..., Any]:
     """The function at an address; it is called with `owner` as its self."""
-    definition = MethodDef(name.encode(), address, FAST, None)
-    # A collection reads it as long as the function lives, which may be longer than any module: it stays for ever.
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(definition))
+    definition = lasting(MethodDef(name.encode(), address, FAST, None))
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
     made: Callable[..., Any] = make(ctypes.addressof(definition), owner, None)

@@ -11,6 +11,7 @@ import numpy as np
 
 from pullback._device import _device, accelerators, current_cuda, device
 from pullback._runtime.building import loaded
+from pullback._runtime.builtins import lasting
 from pullback._runtime.messages import ONLY_CPU
 from pullback.kernels.cuda import driver as real
 from pullback.kernels.cuda.emulated import Emulated
@@ -109,7 +110,7 @@ class Streams(threading.local):
 
 
 streams = Streams()
-aside: Any = np.zeros(1, np.int64)
+aside: Any = lasting(np.zeros(1, np.int64))
 """How many times a stream is current that is not the default one, or memory is taken from a pool of its own: native
 code, which knows only the default ones, looks here."""
 counting = threading.Lock()

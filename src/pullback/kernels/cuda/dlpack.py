@@ -13,6 +13,7 @@ import numpy as np
 
 from pullback._device import _device, current_cuda, device
 from pullback._dtype import bfloat16
+from pullback._runtime.builtins import lasting
 from pullback.kernels.cuda.array import DeviceArray
 from pullback.kernels.cuda.device import follow, placed, stream_on
 
@@ -60,8 +61,10 @@ class Versioned(ctypes.Structure):
     )
 
 
-FORMS = {b"dltensor": Managed, b"dltensor_versioned": Versioned}
-USED = {b"dltensor": b"used_dltensor", b"dltensor_versioned": b"used_dltensor_versioned"}
+PLAIN, VERSIONED = lasting(b"dltensor"), lasting(b"dltensor_versioned")
+"""Names of capsules, which refer to these very bytes."""
+FORMS = {PLAIN: Managed, VERSIONED: Versioned}
+USED = {PLAIN: lasting(b"used_dltensor"), VERSIONED: lasting(b"used_dltensor_versioned")}
 
 
 def of_python(name: str, result: Any, *arguments: Any) -> Any:
@@ -84,23 +87,32 @@ given: dict[int, Any] = {}
 """What the takers of capsules use, by where their structures lie."""
 
 
+# Capsules and takers may die after the names of this module have: both functions bring what they need.
+@lasting
 @DELETER
-def give_back(place: int) -> None:
+def give_back(place: int, given: dict[int, Any] = given) -> None:
     """A taker needs the memory no more."""
     given.pop(place, None)
 
 
+@lasting
 @DESTRUCTOR
-def unused(capsule: int) -> None:
+def unused(
+    capsule: int,
+    names: tuple[bytes, ...] = (PLAIN, VERSIONED),
+    is_named: Any = is_named,
+    pointer: Any = dying_pointer,
+    give_back: Any = give_back,
+) -> None:
     """A capsule dies; if nobody has taken it, its memory is free."""
-    for name in FORMS:
+    for name in names:
         if is_named(capsule, name):
-            give_back(dying_pointer(capsule, name))
+            give_back(pointer(capsule, name))
 
 
 def capsule_of(array: DeviceArray, max_version: Any) -> Any:
     """A capsule on the memory of an array."""
-    name = b"dltensor" if max_version is None or max_version < (1, 0) else b"dltensor_versioned"
+    name = PLAIN if max_version is None or max_version < (1, 0) else VERSIONED
     managed = FORMS[name]()
     tensor = managed.tensor
     count, size = array.ndim, array.itemsize
@@ -111,7 +123,7 @@ def capsule_of(array: DeviceArray, max_version: Any) -> Any:
     tensor.code = BFLOAT if array.dtype == bfloat16.numpy else CODES[array.dtype.kind]
     tensor.bits, tensor.lanes, tensor.byte_offset = 8 * size, 1, 0
     managed.deleter = give_back
-    if name == b"dltensor_versioned":
+    if name is VERSIONED:
         managed.major, managed.minor, managed.flags = 1, 0, 0
     place = ctypes.addressof(managed)
     given[place] = (managed, shape, strides, array)

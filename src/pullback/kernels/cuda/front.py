@@ -19,7 +19,7 @@ import numpy as np
 from pullback._arrays.layout import Size, memory_format
 from pullback._device import device
 from pullback._dtype import dtype
-from pullback._runtime.builtins import builtin
+from pullback._runtime.builtins import builtin, lasting
 from pullback.kernels.compiled import room
 from pullback.kernels.cuda import memory
 from pullback.kernels.cuda.device import aside, required
@@ -130,7 +130,7 @@ def front_of(pool: Pool, place: device, kind: type[Any], otherwise: Callable[...
         return None
     front = fronts.get(pool.index)
     if front is None:
-        front = fronts[pool.index] = Front(pool.index)
+        front = fronts[pool.index] = lasting(Front(pool.index))  # arrays may die after this module's names have
         forgetting.append(front.forget)
     front.attach(pool, place, kind, lambda *args: otherwise(place, *args))
     return front

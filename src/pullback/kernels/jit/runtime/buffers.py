@@ -20,6 +20,7 @@ import sys
 
 import numpy as np
 
+from pullback._runtime.builtins import lasting
 from pullback._runtime.quiet import set_everywhere
 from pullback.kernels.jit.compiler import engine, target
 
@@ -404,11 +405,11 @@ class Buffers:
         where = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_int64)(counters)
         self.counters = {n: ctypes.c_int64.from_address(where(i)) for i, n in enumerate(COUNTERS)}
         self.empty = ctypes.CFUNCTYPE(None)(empty)
-        self.handler = Allocator(b"pullback_allocator", 1, None, malloc, calloc, realloc, free)
+        self.handler = lasting(Allocator(b"pullback_allocator", 1, None, malloc, calloc, realloc, free))
         self.counters["limit"].value = memory_limit()
         new = ctypes.pythonapi.PyCapsule_New
         new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-        self.capsule = new(ctypes.addressof(self.handler), b"mem_handler", None)
+        self.capsule = new(ctypes.addressof(self.handler), lasting(b"mem_handler"), None)
         if getattr(sys, "_is_gil_enabled", lambda: True)():  # which guards the lists of tiny blocks
             set_everywhere(self.install)
 
