@@ -174,10 +174,10 @@ def power_backward_exponent(grad: Any, self: Any, exponent: Any, result: Any) ->
     still = logical_and(self == 0, not_negative(exponent))
     if complex_valued(exponent) and not complex_valued(self):
         self = self + zeros_of(result, result.shape)
-    elif isinstance(self, np.ndarray):
-        self = self.astype(result.dtype) if self.dtype.kind in "iub" else self
-    elif isinstance(self, Tensor) and self.dtype.category < FLOAT:  # its logarithm would be one of the default dtype
-        self = recast(self, result.dtype)
+    elif isinstance(self, Tensor):
+        self = recast(self, result.dtype) if self.dtype.category < FLOAT else self
+    elif self.dtype.kind in "iub":  # its logarithm would be one of the default dtype
+        self = self.astype(result.dtype)
     return grad * where_tensors(still == 0, conj(result * log(self)), 0)
 
 
