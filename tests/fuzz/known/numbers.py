@@ -18,13 +18,12 @@ from tests.fuzz.known.reason import (
     least_integer,
     mirrored,
     near,
-    order_decides,
     signs_of_nan,
     smallest,
     special,
     to_single_precision,
 )
-from tests.fuzz.known.wider import nowhere_finite, overflows
+from tests.fuzz.known.wider import nowhere_finite, order_decides, overflows
 from tests.fuzz.noise import FACTORING
 
 ROUNDING = [

@@ -310,31 +310,6 @@ def lies_on_operand(case: Case) -> bool:
     return False
 
 
-def order_decides(case: Case) -> bool:
-    """Of a tensor turned around, torch's product is another number than of the tensor: infinite, NaN or zero; or it is
-    finite, and has been infinite on the way where factors are multiplied one by one."""
-    torch = TORCH.module
-    for line, tensors in replayed(case):
-        assigned = re.match(r"(\w+) = .*\bprod\(", line)
-        for name, tensor in tensors.items() if assigned else ():
-            names = {"torch": torch, **tensors}
-            turned = {**names, name: tensor.detach().flip(tuple(range(tensor.ndim)))}
-            exec(line, names), exec(line, turned)
-            out = names[assigned[1]]
-            if kinds_of(out) != kinds_of(turned[assigned[1]]):
-                return True
-            wide = (tensor.float() if tensor.itemsize == 2 else tensor).detach()
-            rows = [wide.reshape(-1)] if not out.ndim else [wide.movedim(dim, 0) for dim in range(wide.ndim)]
-            if any(row.shape[1:] == out.shape and (row.cumprod(0).isinf() & out.isfinite()).any() for row in rows):
-                return True
-    return False
-
-
-def kinds_of(tensor: Any) -> tuple[int, ...]:
-    """How many elements are NaN, infinite and zero."""
-    return int(tensor.isnan().sum()), int(tensor.isinf().sum()), int((tensor == 0).sum())
-
-
 def signs_of_nan(case: Case) -> bool:
     """It is asked for the sign of a NaN."""
     asked = [tensors for line, tensors in replayed(case) if re.search(r"\b(signbit|copysign)_?\(", line)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import pullback
 from tests.conformance.library import TORCH, Library
 from tests.fuzz.compare import flat
-from tests.fuzz.known.reason import Case, infinite
+from tests.fuzz.known.reason import Case, infinite, replayed
 from tests.fuzz.program import Observation, Program, observe
 
 WIDER = {"float16": "float64", "bfloat16": "float64", "float32": "float64", "complex64": "complex128"}
@@ -82,3 +83,42 @@ def alike(one: Any, other: Any, largest: float) -> bool:
     scale = max(1.0, float(np.max(np.abs(one), initial=0.0, where=np.isfinite(one))))
     near = np.abs(one - other) <= CLOSE * np.maximum(np.abs(one), 0.1 * scale)
     return bool(np.all(near | out_of_range(one, largest)))
+
+
+def order_decides(case: Case) -> bool:
+    """Of a tensor in another order, or in double precision, torch's product is another number than of the tensor:
+    infinite, NaN or zero; or it is finite, and has been infinite on the way where factors are multiplied one by one."""
+    torch = TORCH.module
+    for line, tensors in replayed(case):
+        assigned = re.match(r"(\w+) = .*\bprod\(", line)
+        for name, tensor in tensors.items() if assigned else ():
+            names = {"torch": torch, **tensors}
+            exec(line, names)
+            out = names[assigned[1]]
+            for other in other_orders(tensor.detach()):
+                turned = {**names, name: other}
+                exec(line, turned)
+                if kinds_of(out) != kinds_of(turned[assigned[1]].to(out.dtype)):
+                    return True
+            wide = (tensor.float() if tensor.itemsize == 2 else tensor).detach()
+            rows = [wide.reshape(-1)] if not out.ndim else [wide.movedim(dim, 0) for dim in range(wide.ndim)]
+            if any(row.shape[1:] == out.shape and (row.cumprod(0).isinf() & out.isfinite()).any() for row in rows):
+                return True
+    return False
+
+
+def other_orders(tensor: Any) -> Iterator[Any]:
+    """A tensor in double precision, turned around, and in some orders drawn at random along every dimension."""
+    torch = TORCH.module
+    if tensor.is_floating_point() or tensor.is_complex():
+        yield tensor.to(torch.complex128 if tensor.is_complex() else torch.float64)
+    yield tensor.flip(tuple(range(tensor.ndim)))
+    for seed in range(8):
+        draw = torch.Generator().manual_seed(seed)
+        places = [torch.randperm(size, generator=draw) for size in tensor.shape]
+        yield tensor[torch.meshgrid(*places, indexing="ij")] if places else tensor
+
+
+def kinds_of(tensor: Any) -> tuple[int, ...]:
+    """How many elements are NaN, infinite and zero."""
+    return int(tensor.isnan().sum()), int(tensor.isinf().sum()), int((tensor == 0).sum())
