@@ -154,3 +154,14 @@ def test_an_extreme_moves_with_those_that_reach_it_alone(name: str, numbers: Any
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         np.testing.assert_array_equal(tangent_of(torch), tangent_of(pullback))
+
+
+@pytest.mark.parametrize("number", [NAN, 0.0, -1.0, -2.0, 2.0, INF, -INF])
+@pytest.mark.parametrize("name", ["xlogy", "xlog1py"])
+def test_nothing_times_the_logarithm_of_a_number_without_one_stays_nothing(name: str, number: float) -> None:
+    def gradient(module: Any) -> Any:
+        x = module.tensor([0.0, -0.0, 1.0, NAN, INF, -2.0], dtype=module.float64, requires_grad=True)
+        (grad,) = module.autograd.grad(getattr(module.special, name)(x, number).sum(), x)
+        return grad.numpy()
+
+    np.testing.assert_allclose(gradient(torch), gradient(pullback), 1e-12)

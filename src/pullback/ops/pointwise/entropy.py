@@ -89,7 +89,7 @@ def xlogy_into(self: Number, other: Array) -> Array:
     space=None,
     name="xlogy",
     node="XlogyBackward2",
-    self=lambda grad, self, other: number_edge(xlogy_number(grad, other), self, other <= 0),
+    self=lambda grad, self, other: number_edge(xlogy_number(grad, other), self, not other > 0),
     result=elementwise,
 )
 def xlogy_number(self: Array, other: Number) -> Array:
@@ -163,7 +163,7 @@ def xlog1py_into(self: Number, other: Array) -> Array:
     space=None,
     name="xlog1py",
     node="SpecialXlog1PyBackward2",
-    self=lambda grad, self, other: number_edge(xlog1py_number(grad, other), self, other <= -1),
+    self=lambda grad, self, other: number_edge(xlog1py_number(grad, other), self, not other > -1),
     result=elementwise,
 )
 def xlog1py_number(self: Array, other: Number) -> Array:
