@@ -26,7 +26,7 @@ THEME = 250
 MEMORY = 12 << 30
 """A line may ask for more than there is; it is refused, and nobody else is killed for it."""
 
-FULL = "can't allocate memory"
+FULL = ("can't allocate memory", "got MemoryError: ")
 """What a library says of a line also where the lines before have left it no memory: a fresh child is asked again."""
 
 
@@ -74,7 +74,7 @@ def batch(
         if found is None:
             pipe.send(("same", program.mode, len(program.lines)))
             continue
-        if FULL in found.text and i != begin:
+        if any(said in found.text for said in FULL) and i != begin:
             pipe.send(("full", i, None))
             os._exit(0)
         why = reason(program, found)
